@@ -1,0 +1,35 @@
+# Each target installs what it needs into .venv; `make run` and `make test` work on a
+# fresh machine that has Python 3.11 or later.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: run test test-slow lint bench clean
+
+run: $(INSTALLED)
+	$(BIN)/python examples/first_look.py
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -m "not slow" -n auto
+
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -m slow -n auto
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/codespell
+
+bench: $(INSTALLED)
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) out

@@ -1,0 +1,13 @@
+"""Predict from tables with missing values.
+
+- `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
+- `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
+- `missfit.bayes`: the Bayes predictor and the Bayes risk of these laws.
+- `missfit.theory`: parameter counts, risk bounds, regimes, the network of Theorem 6.1.
+"""
+
+from missfit import bayes, simulate, theory
+from missfit.moments import PatternMoments
+
+__all__ = ["PatternMoments", "bayes", "simulate", "theory"]
+__version__ = "0.1.0"

@@ -1,0 +1,27 @@
+"""The truth: the best possible predictor of a law, its two forms and its risk.
+
+Sections 3 and 4 and appendices B and C of the paper, for every law of
+`missfit.simulate`.
+"""
+
+from missfit.bayes.approximation import LinearApproximation, linear_approximation
+from missfit.bayes.factorized import FactorizedForm, factorized_coefficients
+from missfit.bayes.predictor import (
+    BayesPredictor,
+    conditional_moments,
+    expanded_coefficients,
+)
+from missfit.bayes.risk import Estimate, bayes_r2, bayes_risk
+
+__all__ = [
+    "BayesPredictor",
+    "Estimate",
+    "FactorizedForm",
+    "LinearApproximation",
+    "bayes_r2",
+    "bayes_risk",
+    "conditional_moments",
+    "expanded_coefficients",
+    "factorized_coefficients",
+    "linear_approximation",
+]

@@ -1,0 +1,175 @@
+"""Kernels for Gaussian vectors with missing coordinates, batched over patterns.
+
+Throughout, o are the observed and u the missing coordinates of a pattern, arrays over
+patterns have the pattern as first axis, and coordinates that do not apply hold zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from missfit.maps import AffineMaps
+
+BLOCK_DOUBLES = 2**21  # 16 MB for one (patterns, d, d) array
+
+
+def pattern_blocks(n_patterns: int, n_features: int) -> Iterator[slice]:
+    """Cut patterns into blocks whose d x d matrices take bounded memory."""
+    step = max(1, BLOCK_DOUBLES // n_features**2)
+    for start in range(0, n_patterns, step):
+        yield slice(start, min(start + step, n_patterns))
+
+
+def condition(
+    cov: NDArray[np.float64], patterns: NDArray[np.bool_]
+) -> tuple[NDArray, NDArray]:
+    """Law of the missing coordinates of a Gaussian given the observed ones.
+
+    Returns ``(slope, residual)``, each of shape (P, d, d), such that for each pattern::
+
+        X_u | X_o ~ N(mu_u + slope_uo (X_o - mu_o), residual_uu)
+        slope_uo = S_uo S_oo^-1,  residual_uu = S_uu - slope_uo S_ou
+
+    The pair depends on the pattern alone: compute it once per pattern and apply it to
+    all of the pattern's rows.
+
+    Parameters
+    ----------
+    cov : ndarray of shape (d, d) or (P, d, d)
+    patterns : bool ndarray of shape (P, d)
+    """
+    cross = np.where(patterns[:, :, None] & ~patterns[:, None, :], cov, 0.0)
+    slope = np.linalg.solve(_observed_block(cov, patterns), cross.transpose(0, 2, 1))
+    slope = slope.transpose(0, 2, 1)
+    missing = np.where(patterns[:, :, None] & patterns[:, None, :], cov, 0.0)
+    return slope, missing - slope @ cross.transpose(0, 2, 1)
+
+
+def conditional_maps(
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    beta0: float,
+    beta: NDArray[np.float64],
+    patterns: NDArray[np.bool_],
+) -> AffineMaps:
+    """Affine maps of E[beta0 + beta'X | X_o] and the variances that they leave.
+
+    The coefficients delta of Proposition 4.1 and the T_M of Proposition 4.2::
+
+        coef      = beta_o + S_oo^-1 S_ou beta_u
+        intercept = beta0 + beta_u'mu_u - (coef - beta_o)'mu_o
+        variance  = beta_u' (S_uu - S_uo S_oo^-1 S_ou) beta_u
+
+    ``mean`` and ``cov`` are one Gaussian's or have the pattern as first axis.
+    """
+    beta_mis = np.where(patterns, beta, 0.0)
+    pull = (cov @ beta_mis[:, :, None])[:, :, 0]  # S beta_u: its o and u parts
+    pull_obs = np.where(patterns, 0.0, pull)
+    gamma = np.linalg.solve(_observed_block(cov, patterns), pull_obs[:, :, None])
+    gamma = np.where(patterns, 0.0, gamma[:, :, 0])
+    variance = ((pull * beta_mis) - (gamma * pull_obs)).sum(axis=1)
+    return AffineMaps(
+        patterns,
+        beta0 + ((beta_mis - gamma) * mean).sum(axis=1),
+        np.where(patterns, 0.0, beta) + gamma,
+        np.maximum(variance, 0.0),
+    )
+
+
+def _observed_block(
+    cov: NDArray[np.float64], patterns: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """S_oo of each pattern, with the identity at the missing coordinates.
+
+    The padding lets one batched solve serve patterns of any number of features.
+    """
+    observed = ~patterns
+    block = np.where(observed[:, :, None] & observed[:, None, :], cov, 0.0)
+    diagonal = np.arange(patterns.shape[1])
+    block[:, diagonal, diagonal] += patterns
+    return block
+
+
+class ProbitPosterior(NamedTuple):
+    """Gaussian approximation of the law of `probit_posterior`."""
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    n_sweeps: int
+
+
+def probit_posterior(
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    *,
+    tol: float = 1e-10,
+    max_sweeps: int = 100,
+) -> ProbitPosterior:
+    """Mean and covariance of the law N(x; mean, cov) prod_j Phi(bias_j + slope_j x_j).
+
+    Expectation propagation, batched over rows: each factor Phi is replaced by a
+    Gaussian site of precision tau_j and shift nu_j. With the cavity N(mu, v) of
+    coordinate j (the current law without site j)::
+
+        r = (bias + slope mu) / sqrt(1 + slope^2 v),  rho = phi(r) / Phi(r)
+        g = slope rho / sqrt(1 + slope^2 v)
+        kappa = slope^2 rho (r + rho) / (1 + slope^2 v)
+        tau = kappa / (1 - kappa v),  nu = mu tau + g (1 + v tau)
+
+    followed by a rank-one update of the law. ``cov`` is never inverted, so it may be
+    singular. The factors are log-concave, so that the sweeps need no damping.
+
+    Parameters
+    ----------
+    mean, bias, slope : ndarray of shape (n, k)
+    cov : ndarray of shape (n, k, k)
+    tol : float
+        Sweeps stop once no mean moves by more than ``tol`` prior standard deviations.
+    max_sweeps : int
+    """
+    mean, cov = mean.copy(), cov.copy()
+    n_rows, n_coordinates = mean.shape
+    diagonal = np.arange(n_coordinates)
+    scale = np.sqrt(cov[:, diagonal, diagonal]) + np.finfo(float).tiny
+    tau, nu = np.zeros_like(mean), np.zeros_like(mean)
+    sweep = 0
+    while sweep < max_sweeps and n_rows:
+        sweep += 1
+        before = mean.copy()
+        for j in range(n_coordinates):
+            new_tau, new_nu = _probit_site(
+                mean[:, j], cov[:, j, j], tau[:, j], nu[:, j], bias[:, j], slope[:, j]
+            )
+            more_tau, more_nu = new_tau - tau[:, j], new_nu - nu[:, j]
+            column = cov[:, :, j].copy()
+            gain = 1.0 / (1.0 + more_tau * column[:, j])
+            mean += ((more_nu - more_tau * mean[:, j]) * gain)[:, None] * column
+            cov -= (more_tau * gain)[:, None, None] * (
+                column[:, :, None] * column[:, None, :]
+            )
+            tau[:, j], nu[:, j] = new_tau, new_nu
+        if (np.abs(mean - before) <= tol * scale).all():
+            break
+    return ProbitPosterior(mean, cov, sweep)
+
+
+def _probit_site(mean, variance, tau, nu, bias, slope):
+    """Site (tau, nu) of one coordinate that matches the moments of its factor."""
+    rest = 1.0 - tau * variance
+    v = variance / rest
+    mu = (mean - nu * variance) / rest
+    spread = 1.0 + slope**2 * v
+    r = (bias + slope * mu) / np.sqrt(spread)
+    # phi(r) / Phi(r) by the scaled erfc, right in both tails
+    rho = np.sqrt(2.0 / np.pi) / special.erfcx(-r / np.sqrt(2.0))
+    # rho (r + rho) lies in (0, 1); rounding must not push it out in the far tail
+    kappa = slope**2 / spread * np.clip(rho * (r + rho), 0.0, 1.0)
+    new_tau = kappa / (1.0 - kappa * v)
+    return new_tau, mu * new_tau + slope * rho / np.sqrt(spread) * (1.0 + v * new_tau)

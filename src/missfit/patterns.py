@@ -1,0 +1,128 @@
+"""Missing patterns: which features are missing together, and in which rows.
+
+A pattern is a bool vector of length d, True where a feature is missing. Patterns are
+compared through packed bits, so that nothing here ever allocates 2^d of anything.
+Tables of patterns are kept in lexicographic order with feature 0 first, which is the
+order of the integers that the paper's authors number their patterns by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+DIGIT_BITS = 16  # numpy sorts 16-bit integers by radix: linear in the rows
+
+
+@dataclass(frozen=True, slots=True)
+class PatternGroups:
+    """The rows of a mask, grouped by pattern.
+
+    Attributes
+    ----------
+    patterns : bool ndarray of shape (P, d)
+        The distinct patterns, in lexicographic order.
+    order : int ndarray of shape (n,)
+        The rows sorted by pattern; rows of one pattern keep their order.
+    starts : int ndarray of shape (P + 1,)
+        ``order[starts[p]:starts[p + 1]]`` are the rows of pattern ``p``.
+    """
+
+    patterns: NDArray[np.bool_]
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> NDArray[np.intp]:
+        """Number of rows of each pattern."""
+        return np.diff(self.starts)
+
+    def pattern_of_row(self) -> NDArray[np.intp]:
+        """Index into ``patterns`` of each row of the mask."""
+        index = np.empty(len(self.order), dtype=np.intp)
+        index[self.order] = np.repeat(np.arange(len(self.patterns)), self.n_rows)
+        return index
+
+
+def group_rows(mask: NDArray[np.bool_]) -> PatternGroups:
+    """Group the rows of a mask by missing pattern.
+
+    The cost is one radix sort for every 16 features, linear in the rows.
+
+    Parameters
+    ----------
+    mask : bool ndarray of shape (n, d)
+        True where a value is missing.
+
+    Examples
+    --------
+    >>> groups = group_rows(np.array([[0, 1], [0, 0], [0, 1]], dtype=bool))
+    >>> groups.patterns.tolist()
+    [[False, False], [False, True]]
+    >>> groups.n_rows.tolist(), groups.order.tolist(), groups.pattern_of_row().tolist()
+    ([1, 2], [1, 0, 2], [1, 0, 1])
+    """
+    digits = _digits(mask)
+    order = np.argsort(digits[-1], kind="stable")
+    for digit in digits[-2::-1]:  # least significant first, each sort stable
+        order = order[np.argsort(digit[order], kind="stable")]
+    is_first = np.ones(len(mask), dtype=bool)
+    if len(mask):
+        is_first[1:] = False
+    for digit in digits:
+        ordered = digit[order]
+        is_first[1:] |= ordered[1:] != ordered[:-1]
+    first = np.flatnonzero(is_first)
+    return PatternGroups(mask[order[first]], order, np.append(first, len(mask)))
+
+
+def pattern_keys(patterns: NDArray[np.bool_]) -> NDArray[np.bytes_]:
+    r"""Packed bits of each pattern, as byte strings that sort like the patterns.
+
+    >>> pattern_keys(np.array([[1, 0], [0, 1]], dtype=bool)).tolist()
+    [b'\x80', b'@']
+    """
+    packed = np.packbits(patterns, axis=1)
+    # numpy strips trailing zero bytes of a string, but all have one width: distinct
+    # patterns stay distinct.
+    return packed.view(f"S{packed.shape[1]}")[:, 0]
+
+
+def find_keys(table: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np.intp]:
+    """Position of each key in a sorted table of keys, -1 where it is absent.
+
+    >>> find_keys(np.array([b"a", b"c"]), np.array([b"c", b"b"])).tolist()
+    [1, -1]
+    """
+    if not len(table):
+        return np.full(len(keys), -1, dtype=np.intp)
+    position = np.minimum(np.searchsorted(table, keys), len(table) - 1)
+    return np.where(table[position] == keys, position, -1)
+
+
+def format_pattern(pattern: NDArray[np.bool_]) -> str:
+    """Write a pattern for an error message: the missing features, by index.
+
+    >>> format_pattern(np.array([True, False, True]))
+    'features 0, 2 of 3 missing'
+    """
+    missing = np.flatnonzero(pattern)
+    if not len(missing):
+        return f"none of {len(pattern)} features missing"
+    shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+    return f"features {shown} of {len(pattern)} missing"
+
+
+def _digits(mask: NDArray[np.bool_]) -> list[NDArray[np.uint16]]:
+    """Return the mask's rows as numbers in base 2^16, most significant digit first."""
+    bits = np.ascontiguousarray(mask).view(np.uint8)
+    digits = []
+    for start in range(0, mask.shape[1], DIGIT_BITS):
+        columns = bits[:, start : start + DIGIT_BITS].T
+        digit = np.zeros(len(mask), dtype=np.uint16)
+        for shift, column in enumerate(columns[::-1]):
+            digit |= column.astype(np.uint16) << np.uint16(shift)
+        digits.append(digit)
+    return digits

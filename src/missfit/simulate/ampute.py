@@ -1,0 +1,170 @@
+"""Put holes into a complete table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from missfit.simulate.laws import RandomState, as_generator
+
+MECHANISMS = ("MCAR", "MAR", "self-masking")
+MOST_MISSING = 0.8  # of the cells that a row's kept columns may hide, under MAR
+
+
+def ampute(
+    X: Any,
+    mechanism: str,
+    rate: float,
+    *,
+    columns: Any = None,
+    strength: float = 1.0,
+    random_state: RandomState = None,
+) -> Any:
+    """Put missing values into a complete table.
+
+    Every amputed column is missing at ``rate`` in expectation over the mechanism.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame of shape (n, d)
+        Numbers, none missing.
+    mechanism : {"MCAR", "MAR", "self-masking"}
+        What decides whether a cell is missing:
+
+        - "MCAR": nothing in the table.
+        - "MAR": columns of the same row that stay observed, through a logistic curve.
+          With ``columns`` given, those are all the others. Otherwise each row keeps a
+          random group of columns, the same for many rows, and holes come in the rest.
+        - "self-masking": the cell's own value, large ones more often, through a probit
+          curve.
+    rate : float
+        Share of missing cells in each amputed column, between 0 and 1.
+    columns : sequence of int, optional
+        Columns to ampute, by position; by default all.
+    strength : float
+        Slope of the curve for a column of unit standard deviation; negative turns the
+        direction around, 0 makes all three mechanisms MCAR.
+    random_state : int, Generator or RandomState, optional
+
+    Returns
+    -------
+    ndarray, or DataFrame where X is one
+        A copy of X with NaN at the missing cells.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(1000, 4))
+    >>> holes = ampute(X, "MAR", 0.3, random_state=0)
+    >>> float(np.isnan(holes).mean().round(2))
+    0.3
+    """
+    table = np.asarray(X, dtype=float)
+    columns = _check_table(table, mechanism, rate, columns)
+    rng = as_generator(random_state)
+    probability = np.zeros(table.shape)
+    if mechanism == "MCAR":
+        probability[:, columns] = rate
+    elif mechanism == "self-masking":
+        curve = _curve(strength * _standardised(table[:, columns]), rate, special.ndtr)
+        probability[:, columns] = curve
+    elif len(columns) < table.shape[1]:
+        probability[:, columns] = _driven_by(
+            np.delete(table, columns, axis=1), rate, strength
+        )
+    else:
+        probability = _mar_everywhere(table, rate, strength, rng)
+    mask = rng.random(table.shape) < probability
+    if hasattr(X, "columns") and hasattr(X, "mask"):  # a pandas DataFrame
+        return X.mask(mask)
+    return np.where(mask, np.nan, table)
+
+
+def _mar_everywhere(table, rate: float, strength: float, rng) -> NDArray[np.float64]:
+    """Probability of each cell, where each row keeps one of several column groups.
+
+    A pattern with holes tells which group the row kept only up to groups that are
+    observed in it, and its probability depends on observed columns alone: MAR.
+    """
+    n, d = table.shape
+    n_groups = _n_column_groups(rate, d)
+    column_group = rng.permutation(np.arange(d) % n_groups)
+    row_group = rng.integers(n_groups, size=n)
+    probability = np.zeros(table.shape)
+    # Each column is kept in one group of rows out of n_groups.
+    inside = rate * n_groups / (n_groups - 1)
+    for k in range(n_groups):
+        rows, kept = row_group == k, column_group == k
+        if rows.any():
+            driven = _driven_by(table[rows][:, kept], inside, strength)
+            probability[np.ix_(rows, ~kept)] = driven
+    return probability
+
+
+def _n_column_groups(rate: float, d: int) -> int:
+    """Fewest groups of columns that leave room for the rate."""
+    for n_groups in range(2, d + 1):
+        if rate * n_groups / (n_groups - 1) <= MOST_MISSING:
+            return n_groups
+    raise ValueError(
+        f"rate={rate:g} is too high for MAR with {d} columns: each row keeps a column "
+        f"observed, so it can be at most {MOST_MISSING * (d - 1) / d:.3g}. Lower it, "
+        "or use mechanism='MCAR' or 'self-masking'."
+    )
+
+
+def _driven_by(drivers, rate: float, strength: float) -> NDArray[np.float64]:
+    """Logistic probability (n, 1) of mean ``rate`` from the average driver."""
+    index = _standardised(_standardised(drivers).mean(axis=1, keepdims=True))
+    return _curve(strength * index, rate, special.expit)
+
+
+def _curve(index: NDArray[np.float64], rate: float, link) -> NDArray[np.float64]:
+    """link(bias_j + index_ij) with the bias that gives each column mean ``rate``."""
+    if rate in (0, 1):
+        return np.full(index.shape, float(rate))
+    reach = 40 + np.abs(index).max()
+    bias = [
+        optimize.root_scalar(
+            lambda b, c=c: link(b + c).mean() - rate, bracket=(-reach, reach)
+        ).root
+        for c in index.T
+    ]
+    return link(index + np.array(bias))
+
+
+def _standardised(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns of mean 0 and standard deviation 1; a constant column becomes 0."""
+    centred = table - table.mean(axis=0)
+    scale = centred.std(axis=0)
+    constant = scale <= 1e-12 * (np.abs(table).max(axis=0) + np.finfo(float).tiny)
+    return np.where(constant, 0.0, centred / np.where(constant, 1.0, scale))
+
+
+def _check_table(table, mechanism: str, rate: float, columns) -> NDArray[np.intp]:
+    """Return the columns to ampute, or say what is wrong."""
+    if mechanism not in MECHANISMS:
+        raise ValueError(
+            f"unknown mechanism {mechanism!r}; choose one of {', '.join(MECHANISMS)}."
+        )
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"X has shape {table.shape}; it must be (rows, columns).")
+    if not np.isfinite(table).all():
+        raise ValueError(
+            f"X has {np.sum(~np.isfinite(table))} cells that are NaN or infinite; "
+            "ampute takes a complete table. Drop or fill these first."
+        )
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate={rate!r}; it must lie between 0 and 1.")
+    d = table.shape[1]
+    chosen = np.arange(d) if columns is None else np.unique(np.asarray(columns))
+    if chosen.dtype.kind not in "iu" or not np.isin(chosen, np.arange(d)).all():
+        raise ValueError(f"columns={columns!r}; give positions between 0 and {d - 1}.")
+    if mechanism == "MAR" and d == 1:
+        raise ValueError(
+            "X has 1 column; MAR needs another that stays observed. Use "
+            "mechanism='MCAR' or 'self-masking'."
+        )
+    return chosen
