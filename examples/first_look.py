@@ -69,21 +69,29 @@ def print_rates():
 
 
 def draw_patterns(path):
-    """Each row of a panel is a pattern, as high as it is frequent; dark is missing."""
+    """Draw a mark for each missing cell, rows with fewest missing features first."""
     fig, axes = plt.subplots(1, 3, figsize=(11, 4.6), layout="constrained")
     for ax, (setting, title) in zip(axes, SETTINGS.items(), strict=True):
         X, _ = published_data(setting, D, repetition=0, n=1000)
         groups = group_rows(np.isnan(X))
-        frequent = np.argsort(-groups.n_rows, kind="stable")
-        picture = np.repeat(groups.patterns[frequent], groups.n_rows[frequent], axis=0)
-        ax.imshow(picture, aspect="auto", cmap="Blues", vmin=0, vmax=1.4)
-        ax.set(
-            title=f"{title}\n{len(groups.patterns)} patterns in 1,000 rows, "
-            f"{np.isnan(X).mean():.0%} of the cells missing",
-            xlabel="feature",
-            xticks=range(D),
+        n_missing = groups.patterns.sum(axis=1)
+        order = np.lexsort([-groups.n_rows, n_missing])
+        picture = np.repeat(groups.patterns[order], groups.n_rows[order], axis=0)
+        ax.imshow(
+            picture,
+            aspect="auto",
+            cmap="Blues",
+            vmin=0,
+            vmax=1.4,
+            interpolation="nearest",
         )
-    axes[0].set_ylabel("rows, most frequent pattern first (dark: missing)")
+        ax.set_title(
+            f"{title}\n{len(groups.patterns)} patterns in 1,000 rows\n"
+            f"{np.isnan(X).mean():.0%} of the cells missing",
+            fontsize=10,
+        )
+        ax.set(xlabel="feature", xticks=range(D))
+    axes[0].set_ylabel("rows, fewest missing features first (dark: missing)")
     path.parent.mkdir(exist_ok=True)
     fig.savefig(path, dpi=120)
 

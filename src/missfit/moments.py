@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from missfit.patterns import PatternGroups, group_rows
 
 BATCH_DOUBLES = 2**18  # 2 MB: rows gathered at once stay in the cache
+LARGEST = 1e150  # squares beyond overflow float64
 BLOCK_DOUBLES = 2**22  # 32 MB: scatter matrices handed out at once by blocks()
 
 
@@ -114,10 +115,7 @@ class PatternMoments:
         """
         rows = _check_rows(X, y, sample_weight)
         nothing = _no_moments(rows.X.shape[1] + rows.y.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            moments = cls._from_parts(group_rows(np.isnan(rows.X)), rows, nothing)
-        _refuse_overflow(moments)
-        return moments
+        return cls._from_parts(group_rows(np.isnan(rows.X)), rows, nothing)
 
     @classmethod
     def empty(cls, n_features: int, n_targets: int = 1) -> PatternMoments:
@@ -160,6 +158,7 @@ class PatternMoments:
         )
         count[condensed] = pooled.count
         kept_rows = rows.take(kept)
+        _refuse_overflow(pooled, kept_rows)
         return cls(
             groups.patterns,
             count,
@@ -380,6 +379,7 @@ def _batches(length: NDArray[np.intp], n_rows: int) -> list[NDArray[np.intp]]:
     return batches
 
 
+@np.errstate(over="ignore", invalid="ignore")  # _refuse_overflow sees it
 def _batch_moments(
     rows: Rows, valid: NDArray[np.bool_], mask: NDArray[np.bool_]
 ) -> _Moments:
@@ -409,6 +409,7 @@ def _batch_moments(
     return _Moments(count, mean + error, scatter)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # _refuse_overflow sees it
 def _pool(
     group: NDArray[np.intp], pieces: _Moments
 ) -> tuple[NDArray[np.intp], _Moments]:
@@ -503,9 +504,12 @@ def _check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     return weight
 
 
-def _refuse_overflow(moments: PatternMoments) -> None:
+def _refuse_overflow(moments: _Moments, rows: Rows) -> None:
     """Raise where squares of the values exceed what float64 can hold."""
-    if not np.isfinite(moments.condensed_scatter).all():
+    largest = max(
+        np.nanmax(np.abs(part), initial=0.0, where=~np.isnan(part)) for part in rows[:2]
+    )
+    if not np.isfinite(moments.scatter).all() or largest > LARGEST:
         raise ValueError(
             "the squares of X or y overflow float64 (values beyond about 1e150); "
             "rescale the columns first."

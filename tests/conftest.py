@@ -1,0 +1,48 @@
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PUBLISHED = Path(
+    os.environ.get(
+        "MISSFIT_PUBLISHED",
+        Path(__file__).parents[2] / "shared" / "published",
+    )
+)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20200826)
+
+
+@pytest.fixture(scope="session")
+def published_rows():
+    """The authors' single rows, by (setting, d, n, repetition, method, split)."""
+    path = PUBLISHED / "rows_repetitions_0_to_4.csv"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not at hand; set MISSFIT_PUBLISHED to its folder")
+    with path.open() as file:
+        return {
+            (
+                row["setting"],
+                int(row["d"]),
+                int(row["n"]),
+                int(row["repetition"]),
+                row["method"],
+                row["split"],
+            ): (float(row["mse"]), float(row["r2"]))
+            for row in csv.DictReader(file)
+        }
+
+
+def random_cov(rng, d):
+    B = rng.standard_normal((d, max(1, d // 2)))
+    return B @ B.T + np.diag(rng.uniform(0.1, 1, d))
+
+
+def hide(rng, X, rate=0.4):
+    """Put holes into a copy of X, completely at random."""
+    return np.where(rng.random(X.shape) < rate, np.nan, X)

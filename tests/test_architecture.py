@@ -1,0 +1,68 @@
+"""The layout defends itself: which module may import which, and what stays out."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import missfit
+
+SRC = Path(missfit.__file__).parent
+
+MAY_IMPORT = {
+    "patterns": set(),
+    "moments": {"patterns"},
+    "maps": {"patterns"},
+    "gaussian": {"maps", "patterns"},
+    "simulate": {"gaussian", "patterns"},
+    "bayes": {"gaussian", "maps", "patterns", "simulate"},
+    "theory": {"bayes", "simulate"},
+}
+HEAVY = {
+    "jax",
+    "optax",
+    "dask",
+    "distributed",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "skops",
+}
+
+
+def imported_names(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                yield node.module, alias.name
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, ""
+
+
+def room(path):
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
+
+
+MODULES = [p for p in sorted(SRC.rglob("*.py")) if p != SRC / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SRC)))
+def test_a_room_imports_only_the_rooms_above_it_and_only_public_names(path):
+    for module, name in imported_names(path):
+        parts = module.split(".")
+        if parts[0] == "missfit":
+            assert parts[1] in MAY_IMPORT[room(path)] | {room(path)}
+            assert not name.startswith("_")
+        assert parts[0] not in HEAVY
+
+
+def test_import_needs_numpy_scipy_and_scikit_learn_alone():
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({sorted(HEAVY)}))  # as if not installed\n"
+        "import missfit\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
