@@ -12,13 +12,15 @@ import missfit
 SRC = Path(missfit.__file__).parent
 
 MAY_IMPORT = {
+    "tables": set(),
     "patterns": set(),
-    "moments": {"patterns"},
-    "maps": {"patterns"},
-    "gaussian": {"maps", "patterns"},
-    "simulate": {"gaussian", "patterns"},
-    "bayes": {"gaussian", "maps", "patterns", "simulate"},
-    "theory": {"bayes", "simulate"},
+    "moments": {"patterns", "tables"},
+    "maps": {"patterns", "tables"},
+    "gaussian": {"maps"},
+    "em": {"moments"},
+    "simulate": {"patterns", "tables"},
+    "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
+    "theory": {"bayes", "simulate", "tables"},
 }
 HEAVY = {
     "jax",

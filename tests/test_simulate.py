@@ -183,9 +183,10 @@ MIX = {
         (MCARGaussian, {"mean": [0.0, np.inf]}, "mean holds NaN or infinity"),
         (MCARGaussian, {"mean": [[0.0]]}, r"mean has shape \(1, 1\); it must be"),
         (MCARGaussian, {"cov": np.eye(3)}, r"shape \(1, 3, 3\); it must be \(1, 2, 2"),
-        (MCARGaussian, {"cov": [[1, 2], [2, 1]]}, r"smallest eigenvalue is -1\. Add a"),
+        (MCARGaussian, {"cov": [[1, 2], [2, 1]]}, r"correlations is -1\. Add a"),
         (MCARGaussian, {"cov": np.ones((2, 2))}, "not positive definite.*drop the"),
         (MCARGaussian, {"cov": [[1, 0.5], [0, 1]]}, r"not symmetric.*\(cov \+ cov\.T"),
+        (MCARGaussian, {"cov": np.zeros((2, 2))}, "variance 0 on its diagonal; every"),
         (MCARGaussian, {"beta": [1.0]}, r"beta has shape \(1,\); it must be \(2,\)"),
         (
             MCARGaussian,
@@ -212,6 +213,36 @@ def test_bad_parameters_are_refused_with_value_rule_and_way_out(law, change, mes
         law(**{**good, **change})
 
 
+def test_a_covariance_of_very_different_scales_is_fine():
+    MCARGaussian([0, 0], np.diag([1e10, 1e-6]), [1, 1], rate=0.5)
+
+
+def test_nobody_can_change_a_law_from_outside():
+    cov = np.eye(2)
+    model = MCARGaussian([0.0, 0.0], cov, [1.0, 1.0], rate=0.5)
+    cov[0, 1] = cov[1, 0] = 5
+    assert model.cov[0, 1] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        model.cov[0, 1] = 5
+
+
+@pytest.mark.parametrize("slope", [0.5, 5.0, 50.0, 1e4])
+def test_steep_mar_curves_keep_their_rate(slope):
+    law = ([0.0, 0.0], np.eye(2), [1.0, 1.0])
+    model = MARGaussian.with_rate(*law, observed=[0], rate=0.4, slope=slope)
+    share = np.isnan(model.sample(200_000, random_state=0)[0][:, 1]).mean()
+    assert abs(share - 0.4) < 5 * np.sqrt(0.24 / 200_000)
+
+
+def test_columns_may_be_given_as_a_mask():
+    law = ([0.0] * 3, np.eye(3), [1.0] * 3)
+    by_mask = MARGaussian.with_rate(*law, observed=[False, False, True], rate=0.4)
+    assert np.isneginf(by_mask.bias).tolist() == [False, False, True]
+    for wrong in ([7], [-1], [1.7]):
+        with pytest.raises(ValueError, match=r"column positions between 0 and 2"):
+            MARGaussian.with_rate(*law, observed=wrong, rate=0.4)
+
+
 def test_laws_that_contradict_themselves_are_refused():
     two = ([0.0, 0.0], np.eye(2), [1.0, 1.0])
     with pytest.raises(ValueError, match=r"column 1 drives .* not MAR.*SelfMaskedProb"):
@@ -224,6 +255,10 @@ def test_laws_that_contradict_themselves_are_refused():
         ValueError, match=r"rate 0\.9: .* at most 0\.25.*Move the centre"
     ):
         SelfMaskedGaussian.with_rate(*two, rate=0.9, centre=0, width=np.sqrt(1 / 15))
+    with pytest.raises(ValueError, match="rate holds 1; a logistic curve never"):
+        MARGaussian.with_rate(*two, observed=[0], rate=1.0)
+    with pytest.raises(ValueError, match="width must be > 0"):
+        SelfMaskedGaussian.with_rate(*two, centre=0, width=-1, rate=0.5)
     with pytest.raises(ValueError, match="width must be > 0"):
         SelfMaskedGaussian(*two, centre=0, width=0, peak=1)
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
@@ -369,6 +404,16 @@ def test_constant_columns_and_extreme_rates_are_fine():
         assert np.isnan(ampute(X, mechanism, 0.3, random_state=0)).any()
         assert not np.isnan(ampute(X, mechanism, 0.0, random_state=0)).any()
     assert np.isnan(ampute(X, "MCAR", 1.0, random_state=0)).all()
+    assert not np.isnan(ampute(X, "MAR", 1e-20, random_state=0)).any()
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_the_size_of_the_numbers_does_not_matter(rng, size):
+    X = rng.standard_normal((500, 3))
+    for mechanism in ("MAR", "self-masking"):
+        plain = np.isnan(ampute(X, mechanism, 0.3, strength=3.0, random_state=0))
+        sized = np.isnan(ampute(X * size, mechanism, 0.3, strength=3.0, random_state=0))
+        np.testing.assert_array_equal(plain, sized)
 
 
 @pytest.mark.parametrize(
@@ -384,6 +429,8 @@ def test_constant_columns_and_extreme_rates_are_fine():
         (np.ones(3), "MCAR", 0.5, {}, r"shape \(3,\); it must be \(rows, columns\)"),
         ([[1.0, np.nan]], "MCAR", 0.5, {}, "1 cells that are NaN.*complete table"),
         (np.ones((3, 2)), "MCAR", 1.5, {}, r"rate=1\.5; it must lie between 0 and 1"),
+        (np.ones((3, 2)), "MCAR", [0.1], {}, r"rate=\[0\.1\]; it must be one finite"),
+        (np.ones((3, 2)), "MAR", 0.1, {"strength": np.nan}, "strength=nan; it must be"),
         (np.ones((3, 2)), "MAR", 0.9, {}, r"at most 0\.4\. Lower it, or use mechanism"),
         (np.ones((3, 1)), "MAR", 0.1, {}, "1 column; MAR needs another"),
         (np.ones((3, 2)), "MCAR", 0.1, {"columns": [5]}, "positions between 0 and 1"),

@@ -106,6 +106,8 @@ def test_the_network_refuses_rows_outside_its_support():
         bayes_mlp(small_law("mcar"), bound=-1)
     with pytest.raises(TypeError, match="not affine by pattern"):
         bayes_mlp(published("selfmasked", 4))
+    with pytest.raises(TypeError, match="NonlinearSubmodel is not affine"):
+        bayes_mlp(NonlinearSubmodel())
 
 
 def test_the_nonlinear_submodel_knows_its_risk_and_moments():
@@ -133,6 +135,19 @@ def test_the_nonlinear_submodel_knows_its_risk_and_moments():
         (lambda: n_parameters("FactorizedLR", 3), "order=None; FactorizedLR needs"),
         (lambda: n_parameters("EMLR", 0), "d=0 features"),
         (lambda: regime(0, 3), "n=0; it must be > 0"),
+        (
+            lambda: expanded_risk_bound(0.1, 2, noise_variance=1, L=1),
+            "n=0.1 rows; the bounds hold for n >= 1",
+        ),
+        (
+            lambda: expanded_risk_bound(10, 2, noise_variance=-1, L=1),
+            "noise_variance=-1; it must be >= 0",
+        ),
+        (
+            lambda: expanded_risk_lower_bound(10, 2, noise_variance=1, c1=1, share=3),
+            "share=3; a share of the patterns",
+        ),
+        (lambda: bayes_mlp(small_law("mcar"), bound=np.inf), "bound=inf; it must be"),
         (lambda: NonlinearSubmodel(rate=2), "rate=2; it must lie between"),
         (lambda: NonlinearSubmodel(noise=-1), "noise=-1 must be >= 0"),
         (

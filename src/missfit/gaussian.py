@@ -6,23 +6,14 @@ patterns have the pattern as first axis, and coordinates that do not apply hold 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from scipy.stats import qmc
 
 from missfit.maps import AffineMaps
-
-BLOCK_DOUBLES = 2**21  # 16 MB for one (patterns, d, d) array
-
-
-def pattern_blocks(n_patterns: int, n_features: int) -> Iterator[slice]:
-    """Cut patterns into blocks whose d x d matrices take bounded memory."""
-    step = max(1, BLOCK_DOUBLES // n_features**2)
-    for start in range(0, n_patterns, step):
-        yield slice(start, min(start + step, n_patterns))
 
 
 def condition(
@@ -126,6 +117,10 @@ def probit_posterior(
     followed by a rank-one update of the law. ``cov`` is never inverted, so it may be
     singular. The factors are log-concave, so that the sweeps need no damping.
 
+    The mean is accurate; the covariance comes out too small where coordinates are
+    strongly correlated and slopes steep (by a tenth at correlation 0.9 and slope 3
+    standard deviations). `probit_moments` has no such error and takes longer.
+
     Parameters
     ----------
     mean, bias, slope : ndarray of shape (n, k)
@@ -173,3 +168,50 @@ def _probit_site(mean, variance, tau, nu, bias, slope):
     kappa = slope**2 / spread * np.clip(rho * (r + rho), 0.0, 1.0)
     new_tau = kappa / (1.0 - kappa * v)
     return new_tau, mu * new_tau + slope * rho / np.sqrt(spread) * (1.0 + v * new_tau)
+
+
+def probit_moments(
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    *,
+    n_points: int = 512,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and variance of beta'x under the law of `probit_posterior`.
+
+    Slower, and free of its approximation. With U = bias + slope x + e and standard
+    normal e, the law is that of x given U > 0. Genz's separation of variables draws U
+    coordinate by coordinate with quasi-random numbers (Genz 1992); given U, x is
+    Gaussian.
+
+    Parameters
+    ----------
+    mean, bias, slope, beta : ndarray of shape (n, k)
+    cov : ndarray of shape (n, k, k)
+    n_points : int
+        Quasi-random points per row, a power of 2.
+    """
+    n_rows, k = mean.shape
+    total = slope[:, :, None] * cov * slope[:, None, :] + np.eye(k)
+    root = np.linalg.cholesky(total)
+    centre = bias + slope * mean
+    w = qmc.Sobol(k, rng=0).random(n_points)
+    z = np.empty((n_rows, n_points, k))
+    log_weight = np.zeros((n_rows, n_points))
+    for j in range(k):
+        before = (z[:, :, :j] @ root[:, j, :j, None])[:, :, 0]
+        log_tail = special.log_ndtr((centre[:, j, None] + before) / root[:, j, j, None])
+        log_weight += log_tail
+        z[:, :, j] = -special.ndtri_exp(np.log1p(-w[:, j]) + log_tail)
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    # E[beta'x | U] = beta'mean + gain'(U - centre), and U - centre = root z
+    pull = slope * (cov @ beta[:, :, None])[:, :, 0]
+    gain = np.linalg.solve(total, pull[:, :, None])[:, :, 0]
+    along = (z @ (gain[:, None, :] @ root).transpose(0, 2, 1))[:, :, 0]
+    average = (weight * along).sum(axis=1)
+    spread = (weight * (along - average[:, None]) ** 2).sum(axis=1)
+    rest = np.einsum("ni,nij,nj->n", beta, cov, beta) - (gain * pull).sum(axis=1)
+    return (beta * mean).sum(axis=1) + average, np.maximum(rest, 0.0) + spread

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.patterns import find_keys, format_pattern, group_rows, pattern_keys
-
-CHUNK_DOUBLES = 2**18  # 2 MB: rows evaluated at once stay in the cache
+from missfit.tables import blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +57,7 @@ class AffineMaps:
     ) -> NDArray[np.float64]:
         """Return f(x) for each row, ``index`` being the map of each row."""
         prediction = self.intercept.take(index)
-        step = max(1, CHUNK_DOUBLES // X.shape[1])
-        for start in range(0, len(X), step):
-            rows = slice(start, start + step)
+        for rows in blocks(len(X), X.shape[1]):
             x = np.where(np.isnan(X[rows]), 0.0, X[rows])
             coef = self.coef.take(index[rows], axis=0)
             prediction[rows] += np.einsum("ij,ij->i", coef, x)

@@ -11,12 +11,13 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missfit.patterns import PatternGroups, group_rows
+from missfit.tables import as_floats, blocks, refuse_rows
 
 BATCH_DOUBLES = 2**18  # 2 MB: rows gathered at once stay in the cache
 LARGEST = 1e150  # squares beyond overflow float64
@@ -153,9 +154,8 @@ class PatternMoments:
         condensed, pooled = _pool(pattern_of_piece, pieces)
 
         kept = order[~np.repeat(condense, n_rows)]
-        count: Any = np.bincount(
-            pattern_of_item[kept], rows.weight[kept], minlength=n_patterns
-        )
+        count = np.zeros(n_patterns)
+        np.add.at(count, pattern_of_item[kept], rows.weight[kept])
         count[condensed] = pooled.count
         kept_rows = rows.take(kept)
         _refuse_overflow(pooled, kept_rows)
@@ -242,9 +242,14 @@ class PatternMoments:
         )
 
     def take(self, index: ArrayLike) -> PatternMoments:
-        """Return the table of some patterns alone, by index or by bool mask."""
+        """Return the table of some patterns alone, by index or by bool mask.
+
+        The patterns are a set: they keep the order of the table, whatever the order of
+        ``index``, and each counts once.
+        """
         chosen = np.zeros(len(self), dtype=bool)
-        chosen[np.asarray(index)] = True
+        if np.size(index):
+            chosen[np.asarray(index)] = True
         position = np.cumsum(chosen) - 1
         moments = np.flatnonzero(chosen[self.condensed])
         rows = np.flatnonzero(chosen[self.pattern_of_row])
@@ -261,10 +266,8 @@ class PatternMoments:
     def blocks(self) -> Iterator[PatternBlock]:
         """Yield dense moments, block by block of patterns, in bounded memory."""
         n_columns = self.n_features + self.n_targets
-        size = max(1, BLOCK_DOUBLES // n_columns**2)
-        for start in range(0, len(self), size):
-            index = np.arange(start, min(start + size, len(self)))
-            yield self._block(index)
+        for block in blocks(len(self), n_columns**2, size=BLOCK_DOUBLES):
+            yield self._block(np.arange(block.start, block.stop))
 
     def _block(self, index: NDArray[np.intp]) -> PatternBlock:
         """Dense moments of consecutive patterns."""
@@ -421,7 +424,8 @@ def _pool(
     distinct, first, index = np.unique(group, return_index=True, return_inverse=True)
     if len(distinct) == len(group):
         return distinct, _Moments(*(part[first] for part in pieces))
-    order = np.argsort(index, kind="stable")
+    # the heaviest piece of a group comes first: its mean is the reference
+    order = np.lexsort([-pieces.count, index])
     index = index[order]
     starts = np.flatnonzero(np.diff(index, prepend=-1))
     n, mean, scatter = (part[order] for part in pieces)
@@ -438,8 +442,7 @@ def _pool(
 
 def _check_rows(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
     """Return the rows as float64 arrays, or say what is wrong with them."""
-    X = np.asarray(X, dtype=np.float64)
-    y = np.asarray(y, dtype=np.float64)
+    X, y = as_floats(X), as_floats(y, "y")
     if X.ndim != 2 or X.shape[1] == 0:
         raise ValueError(
             f"X has shape {X.shape}; it must be (rows, features) with at least one "
@@ -456,10 +459,10 @@ def _check_rows(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> 
             f"{len(X)} rows of X."
         )
     y = y.reshape(len(y), -1)
-    _refuse_rows(
+    refuse_rows(
         np.isinf(X), "X", "infinite", "Use NaN for a missing value, or clip the value."
     )
-    _refuse_rows(
+    refuse_rows(
         ~np.isfinite(y),
         "y",
         "not finite",
@@ -471,16 +474,6 @@ def _check_rows(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> 
     if weight.all():
         return Rows(X, y, weight)
     return Rows(X, y, weight).take(np.flatnonzero(weight))
-
-
-def _refuse_rows(bad: NDArray[np.bool_], name: str, what: str, way_out: str) -> None:
-    """Raise where an array holds what it must not, with the place of the first."""
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{name} is {what} in {bad.any(axis=1).sum()} of {len(bad)} rows, first at "
-            f"row {row}, column {column}. {way_out}"
-        )
 
 
 def _check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
@@ -507,10 +500,11 @@ def _check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 def _refuse_overflow(moments: _Moments, rows: Rows) -> None:
     """Raise where squares of the values exceed what float64 can hold."""
     largest = max(
-        np.nanmax(np.abs(part), initial=0.0, where=~np.isnan(part)) for part in rows[:2]
+        np.nanmax(np.abs(part), initial=0.0, where=~np.isnan(part))
+        for part in (rows.X, rows.y, moments.mean)
     )
-    if not np.isfinite(moments.scatter).all() or largest > LARGEST:
+    if not np.isfinite(moments.scatter).all() or not largest <= LARGEST:
         raise ValueError(
-            "the squares of X or y overflow float64 (values beyond about 1e150); "
-            "rescale the columns first."
+            f"the weighted squares of X or y overflow float64 (values beyond "
+            f"{LARGEST:g} or huge weights); rescale the columns or the weights first."
         )

@@ -84,7 +84,8 @@ def pattern_keys(patterns: NDArray[np.bool_]) -> NDArray[np.bytes_]:
     >>> pattern_keys(np.array([[1, 0], [0, 1]], dtype=bool)).tolist()
     [b'\x80', b'@']
     """
-    packed = np.packbits(patterns, axis=1)
+    packed = np.packbits(np.ascontiguousarray(patterns), axis=1)
+    packed = np.ascontiguousarray(packed)
     # numpy strips trailing zero bytes of a string, but all have one width: distinct
     # patterns stay distinct.
     return packed.view(f"S{packed.shape[1]}")[:, 0]

@@ -14,16 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from missfit.bayes.predictor import (
-    check_features,
-    conditional_moments,
-    expanded_coefficients,
-)
+from missfit.bayes.predictor import conditional_moments, expanded_coefficients
 from missfit.bayes.risk import Estimate, bayes_risk
 from missfit.simulate.laws import GaussianPatternMixture, LinearTarget, all_patterns
+from missfit.tables import blocks, check_features
 
 MAX_UNITS = 2**16
-CHUNK_DOUBLES = 2**20
 
 
 def n_parameters(
@@ -50,8 +46,7 @@ def n_parameters(
     >>> n_parameters("ExpandedLR", 10), n_parameters("MLP", 10, width=10)
     (6144, 221)
     """
-    if d < 1 or d != int(d):
-        raise ValueError(f"d={d!r} features; it must be a whole number >= 1.")
+    d = _check_dimension(d)
     if predictor == "FactorizedLR":
         cut = _check_option("order", order, "FactorizedLR", low=0)
         slopes = sum(comb(d, k) * (d - k) for k in range(min(cut, d) + 1))
@@ -69,6 +64,12 @@ def n_parameters(
         known = sorted([*counts, "FactorizedLR", "MLP"])
         raise ValueError(f"unknown predictor {predictor!r}; known: {', '.join(known)}.")
     return counts[predictor]
+
+
+def _check_dimension(d: int) -> int:
+    if not d >= 1 or d != int(d):
+        raise ValueError(f"d={d!r} features; it must be a whole number >= 1.")
+    return int(d)
 
 
 def _check_option(name: str, value: int | None, predictor: str, low: int) -> int:
@@ -99,6 +100,7 @@ def expanded_risk_bound(
     Var[Y | Z], L bounds the Bayes predictor and c is the universal constant of
     Györfi et al. (2006), Theorem 11.3.
     """
+    _check_bound(n, d, noise_variance)
     p = n_parameters("ExpandedLR", d)
     return noise_variance + _estimation_error(n, p, noise_variance, L, c)
 
@@ -111,7 +113,10 @@ def expanded_risk_lower_bound(
     ``share`` is the alpha of the theorem, the share of the 2^d patterns that occur; the
     theorem's c1 takes it in.
     """
-    _check_positive(n=n, c1=c1, share=share)
+    _check_bound(n, d, noise_variance)
+    _check_positive(c1=c1, share=share)
+    if share > 1:
+        raise ValueError(f"share={share!r}; a share of the patterns is at most 1.")
     return noise_variance + c1 * share * 2.0**d / (n + 1)
 
 
@@ -123,6 +128,7 @@ def constant_imputation_risk_bound(
     sigma^2 + c max(sigma^2, L^2) 2d (1 + log n) / n + 64 (d + 1)^2 L^2. (The proof in
     the paper ends with d where the statement has 2d.)
     """
+    _check_bound(n, d, noise_variance)
     approximation = 64 * (d + 1) ** 2 * L**2
     return (
         noise_variance
@@ -132,14 +138,22 @@ def constant_imputation_risk_bound(
 
 
 def _estimation_error(n: float, p: int, noise_variance: float, L: float, c: float):
-    _check_positive(n=n, L=L, c=c)
+    _check_positive(L=L, c=c)
     return c * max(noise_variance, L**2) * p * (1 + np.log(n)) / n
+
+
+def _check_bound(n: float, d: int, noise_variance: float) -> None:
+    _check_dimension(d)
+    if not 1 <= n < np.inf:
+        raise ValueError(f"n={n!r} rows; the bounds hold for n >= 1.")
+    if not 0 <= noise_variance < np.inf:
+        raise ValueError(f"noise_variance={noise_variance!r}; it must be >= 0.")
 
 
 def _check_positive(**values: float) -> None:
     for name, value in values.items():
-        if not value > 0:
-            raise ValueError(f"{name}={value!r}; it must be > 0.")
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name}={value!r}; it must be > 0 and finite.")
 
 
 def bounds_crossover(
@@ -192,9 +206,10 @@ def regime(n: int, d: int) -> Regime:
     """Sample-size regime of Section 7: which of the paper's predictors n rows call for.
 
     The paper finds, at d = 10 (6,144 parameters of the expanded model), EM best below
-    1,000 rows, the MLP in between, ExpandedLR above 30,000, and the Bayes rate at about
-    15 rows per parameter whatever d; here these sizes are rows per parameter of the
-    expanded model, so that they carry over to other d.
+    1,000 rows, the MLP in between, ExpandedLR above 30,000 in mixture 1 (10,000 in
+    mixture 3), and the Bayes rate at about 15 rows per parameter whatever d. Here the
+    sizes of mixture 1 are rows per parameter of the expanded model, so that they carry
+    over to other d.
 
     Examples
     --------
@@ -235,7 +250,6 @@ class NonlinearSubmodel(LinearTarget):
     spread: float = 0.5
     noise_2: float = 0.1
     noise: float = 0.1
-    beta0: float = 0.0
 
     def __post_init__(self):
         if not 0 <= self.rate <= 1:
@@ -245,7 +259,7 @@ class NonlinearSubmodel(LinearTarget):
             raise ValueError(
                 f"noise_2={self.noise_2!r} and noise={self.noise!r} must be >= 0."
             )
-        self._set(beta=np.ones(2))
+        self._set(beta=np.ones(2), beta0=0.0)
 
     def target_moments(self) -> tuple[float, float]:
         """Mean and variance of Y, by the moments of the lognormal exp(X_1)."""
@@ -312,14 +326,11 @@ class ReLUNetwork:
                 f"bound={largest:.6g}) or larger."
             )
         prediction = np.empty(len(X))
-        step = max(1, CHUNK_DOUBLES // len(self.hidden_bias))
-        for start in range(0, len(X), step):
-            rows = X[start : start + step]
-            mask = np.isnan(rows)
-            inputs = np.hstack([np.where(mask, 0.0, rows), mask])
+        for rows in blocks(len(X), len(self.hidden_bias), size=2**20):
+            mask = np.isnan(X[rows])
+            inputs = np.hstack([np.where(mask, 0.0, X[rows]), mask])
             hidden = np.maximum(inputs @ self.hidden_weights.T + self.hidden_bias, 0.0)
-            output = hidden @ self.output_weights + self.output_bias
-            prediction[start : start + step] = output
+            prediction[rows] = hidden @ self.output_weights + self.output_bias
         return prediction
 
 
@@ -354,9 +365,9 @@ def bayes_mlp(model: Any, bound: float | None = None) -> ReLUNetwork:
             f"{d} features need 2^{d} hidden units, more than {MAX_UNITS:,}; the "
             "construction is meant for small d."
         )
+    maps = expanded_coefficients(model, all_patterns(d))
     bound = _default_bound(model) if bound is None else bound
     _check_positive(bound=bound)
-    maps = expanded_coefficients(model, all_patterns(d))
     n_obs = (~maps.patterns).sum(axis=1)
     K = bound * np.abs(maps.coef).max(axis=1)
     output_bias = float((maps.intercept - n_obs * K).min() - 1 - K.max())

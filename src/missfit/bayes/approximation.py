@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from missfit.bayes.predictor import check_features
-from missfit.gaussian import pattern_blocks
 from missfit.simulate.laws import GaussianPatternMixture, GaussianSelection
+from missfit.tables import blocks, check_features
+
+REACH = 9.0  # standard deviations to integrate over: 2e-19 is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class LinearApproximation:
     coef : ndarray of shape (d,)
         beta*_j, of the observed values.
     risk, r2 : float
-        Its exact risk E(Y - f(Z))^2 and share of explained variance: what
+        Its risk E(Y - f(Z))^2 and share of explained variance, from the law: what
         ConstantImputedLR tends to with more rows.
     """
 
@@ -46,167 +47,209 @@ class LinearApproximation:
         return self.intercept + mask @ self.mask_coef + x @ self.coef
 
 
+class _DesignMoments(NamedTuple):
+    """Mean and covariance of (M, (1 - M)(X - shift) / scale, Y), Y about its mean."""
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+
 def linear_approximation(model: Any) -> LinearApproximation:
     """Best linear predictor in (X with 0 for missing, M) under the law.
 
-    From the exact second moments of (M, X with 0 for missing, Y): sums over the
-    patterns for pattern mixtures, and integrals over pairs of features otherwise.
+    From the second moments of (M, X with 0 for missing, Y): sums over the patterns for
+    pattern mixtures, integrals over pairs of features otherwise. X is worked on in
+    standard units, which changes the coefficients and not the predictor.
     """
-    mean, cov = _design_moments(model)
+    mean, cov, shift, scale = _design_moments(model)
     d = model.n_features
+    target_mean, _ = model.target_moments()
     gram, cross = cov[:-1, :-1], cov[:-1, -1]
-    scale = np.sqrt(np.diag(gram))
-    scale[scale < 1e-12] = 1.0  # an indicator that never varies gets coefficient 0
-    gram = gram / scale / scale[:, None]
-    solution = linalg.pinvh(gram, rtol=1e-13) @ (cross / scale) / scale
-    risk = cov[-1, -1] - solution @ cross
+    spread = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    spread[spread < 1e-9] = 1.0  # an indicator that never varies gets coefficient 0
+    gram = gram / spread / spread[:, None]
+    solution = linalg.pinvh(gram, rtol=1e-13) @ (cross / spread) / spread
+    coef = solution[d:] / scale
+    risk = max(float(cov[-1, -1] - solution @ cross), 0.0)
     return LinearApproximation(
-        intercept=float(mean[-1] - mean[:-1] @ solution),
-        mask_coef=solution[:d],
-        coef=solution[d:],
-        risk=float(risk),
-        r2=float(1 - risk / cov[-1, -1]),
+        intercept=float(target_mean - mean[:-1] @ solution - coef @ shift),
+        mask_coef=solution[:d] + coef * shift,
+        coef=coef,
+        risk=risk,
+        r2=1 - risk / float(cov[-1, -1]),
     )
 
 
 @singledispatch
-def _design_moments(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and covariance of (M, X with 0 for missing, Y)."""
+def _design_moments(model: Any) -> _DesignMoments:
     raise TypeError(f"the moments of {type(model).__name__} are not known.")
 
 
 @_design_moments.register
 def _(model: GaussianPatternMixture):
     d = model.n_features
+    share = np.bincount(model.component, model.weights, minlength=len(model.means))
+    shift = share @ model.means
+    within = np.diagonal(model.covs, axis1=1, axis2=2)
+    scale = np.sqrt(share @ (within + (model.means - shift) ** 2))
+    means = (model.means - shift) / scale
+    covs = model.covs / scale / scale[:, None]
+    beta = model.beta * scale
     n_columns = 2 * d + 1
-    mean = np.zeros(n_columns)
     inner = np.zeros((n_columns, n_columns))
-    shifts = np.empty((len(model.patterns), n_columns))
-    for block in pattern_blocks(len(model.patterns), n_columns):
-        mask, p = model.patterns[block], model.weights[block]
-        k = model.component[block]
-        # A linear map of X given the pattern: the indicators are constant.
+    centres = np.empty((len(model.patterns), n_columns))
+    for block in blocks(len(model.patterns), n_columns**2):
+        mask, k = model.patterns[block], model.component[block]
+        # Given the pattern the indicators are constant and the rest is linear in X.
         design = np.zeros((len(mask), n_columns, d))
         design[:, d : 2 * d, :] = ~mask[:, :, None] * np.eye(d)
-        design[:, -1, :] = model.beta
-        shifts[block] = (design @ model.means[k][:, :, None])[:, :, 0]
-        shifts[block, :d] = mask
-        shifts[block, -1] += model.beta0
-        within = design @ model.covs[k] @ design.transpose(0, 2, 1)
-        inner += np.einsum("p,pij->ij", p, within)
-        mean += p @ shifts[block]
-    gap = shifts - mean
+        design[:, -1, :] = beta
+        centres[block] = (design @ means[k][:, :, None])[:, :, 0]
+        centres[block, :d] = mask
+        given_pattern = design @ covs[k] @ design.transpose(0, 2, 1)
+        inner += np.einsum("p,pij->ij", model.weights[block], given_pattern)
+    mean = model.weights @ centres
+    gap = centres - mean
     inner += (model.weights[:, None] * gap).T @ gap
     inner[-1, -1] += model.noise**2
-    return mean, inner
+    return _DesignMoments(mean, inner, shift, scale)
 
 
 @_design_moments.register
 def _(model: GaussianSelection):
-    """Integrate over the pairs (u_i, u_j) that drive the missing values.
+    """Moments by integration over the pairs (u_i, u_j) that drive the missing values.
 
     Given the pair, X is Gaussian with a linear mean, so that the moments need only
-    E[f t^a s^b] for products f of probabilities and two standard normals t, s.
+    integrals of probabilities times powers of two standard normals t and s.
     """
     d = model.n_features
-    target_mean, target_variance = model.target_moments()
-    second = np.zeros((2 * d + 1, 2 * d + 1))  # of (M, X0, Y), about zero
-    second[-1, -1] = target_variance + target_mean**2
+    law = _StandardLaw(model)
     mean = np.zeros(2 * d + 1)
-    mean[-1] = target_mean
-    for i in range(d):
-        for j in range(i, d):
-            pair = _pair_moments(model, i, j)
-            mean[[i, d + i]] = pair.missing_i, pair.observed_i_x
-            second[i, j] = second[j, i] = pair.missing_both
-            second[d + i, d + j] = second[d + j, d + i] = pair.observed_both_xx
-            second[i, d + j] = second[d + j, i] = pair.missing_i_observed_j_x
-            second[j, d + i] = second[d + i, j] = pair.missing_j_observed_i_x
-            if i == j:
-                second[i, -1] = second[-1, i] = pair.missing_i_y
-                second[d + i, -1] = second[-1, d + i] = pair.observed_i_xy
-    return mean, second - np.outer(mean, mean)
+    second = np.zeros((2 * d + 1, 2 * d + 1))  # of (M, X0, Y), about zero
+    second[-1, -1] = model.target_moments()[1]
+    for j in range(d):
+        one = law.single(j)
+        mean[[j, d + j]] = one.missing, one.observed_x
+        second[j, j], second[d + j, d + j] = one.missing, one.observed_xx
+        second[j, -1] = second[-1, j] = one.missing_y
+        second[d + j, -1] = second[-1, d + j] = one.observed_xy
+        for i in range(j):
+            two = law.pair(i, j)
+            second[i, j] = second[j, i] = two.missing_both
+            second[d + i, d + j] = second[d + j, d + i] = two.observed_xx
+            second[i, d + j] = second[d + j, i] = two.missing_i_observed_j
+            second[j, d + i] = second[d + i, j] = two.missing_j_observed_i
+    cov = second - np.outer(mean, mean)
+    return _DesignMoments(mean, cov, model.mean, law.scale)
 
 
-class _PairMoments(NamedTuple):
-    """Expectations of products of indicators, values and the target."""
+class _Single(NamedTuple):
+    """Expectations with the indicator, the value x and the target y of a feature."""
 
-    missing_i: float
-    observed_i_x: float
-    missing_i_y: float
-    observed_i_xy: float
+    missing: float
+    observed_x: float
+    observed_xx: float
+    missing_y: float
+    observed_xy: float
+
+
+class _Pair(NamedTuple):
+    """Expectations with the indicators and values of two features."""
+
     missing_both: float
-    observed_both_xx: float
-    missing_i_observed_j_x: float
-    missing_j_observed_i_x: float
+    observed_xx: float
+    missing_i_observed_j: float
+    missing_j_observed_i: float
 
 
-def _pair_moments(model: GaussianSelection, i: int, j: int) -> _PairMoments:
-    root, t, s, weight = _pair_grid(model, i, j)
-    centre = model.directions @ model.mean
-    p_i = model.probability(i, centre[i] + root[0, 0] * t + 0.0 * s)
-    p_j = (
-        p_i
-        if i == j
-        else model.probability(j, centre[j] + root[1, 0] * t + root[1, 1] * s)
-    )
-    # X and Y regressed on (t, s): columns are the slopes on t and on s.
-    slopes = _regression_on_pair(model, i, j, root)
-    x_i, x_j = (model.mean[a] + slopes[a, 0] * t + slopes[a, 1] * s for a in (i, j))
-    slope_y = model.beta @ slopes
-    y = model.target_moments()[0] + slope_y[0] * t + slope_y[1] * s
-    rest_xx = model.cov[i, j] - slopes[i] @ slopes[j]
-    rest_xy = model.cov[i] @ model.beta - slopes[i] @ slope_y
+class _StandardLaw:
+    """A selection law with X in standard units and u = centre + A X."""
 
-    def expect(values):
-        return float(np.sum(weight * values))
+    def __init__(self, model: GaussianSelection):
+        self.model = model
+        self.scale = np.sqrt(np.diag(model.cov))
+        self.cov = model.cov / self.scale / self.scale[:, None]
+        self.A = model.directions * self.scale
+        self.centre = model.directions @ model.mean
+        self.x_u = self.cov @ self.A.T  # Cov(X, u)
+        self.u_u = self.A @ self.x_u
+        self.beta = model.beta * self.scale
 
-    both = 1 - p_i if i == j else (1 - p_i) * (1 - p_j)
-    apart = 0.0 if i == j else p_i * (1 - p_j)
-    apart_back = 0.0 if i == j else p_j * (1 - p_i)
-    return _PairMoments(
-        missing_i=expect(p_i),
-        observed_i_x=expect((1 - p_i) * x_i),
-        missing_i_y=expect(p_i * y),
-        observed_i_xy=expect((1 - p_i) * (x_i * y + rest_xy)),
-        missing_both=expect(p_i if i == j else p_i * p_j),
-        observed_both_xx=expect(both * (x_i * x_j + rest_xx)),
-        missing_i_observed_j_x=expect(apart * x_j),
-        missing_j_observed_i_x=expect(apart_back * x_i),
-    )
+    def single(self, j: int) -> _Single:
+        spread = np.sqrt(self.u_u[j, j])
+        t, weight = _nodes([self._kink(j, 0.0, spread)])
+        p = self.model.probability(j, self.centre[j] + spread * t[0])
+        slopes = self.x_u[:, j] / spread if spread > 0 else np.zeros(len(self.cov))
+        x, y = slopes[j] * t[0], (self.beta @ slopes) * t[0]
+        rest_xx = 1 - slopes[j] ** 2
+        rest_xy = self.cov[j] @ self.beta - slopes[j] * (self.beta @ slopes)
+        w, q = weight[0], 1 - p
+        return _Single(
+            missing=w @ p,
+            observed_x=w @ (q * x),
+            observed_xx=w @ (q * (x**2 + rest_xx)),
+            missing_y=w @ (p * y),
+            observed_xy=w @ (q * (x * y + rest_xy)),
+        )
+
+    def pair(self, i: int, j: int) -> _Pair:
+        # u_i = centre_i + a t,  u_j = centre_j + b t + c s
+        a = np.sqrt(self.u_u[i, i])
+        b = self.u_u[i, j] / a if a > 0 else 0.0
+        c = np.sqrt(max(self.u_u[j, j] - b**2, 0.0))
+        if c <= 1e-8 * np.sqrt(self.u_u[j, j]):
+            c = 0.0
+        t, w = (
+            part[0] for part in _nodes([self._kink(i, 0.0, a), self._kink(j, c, b)])
+        )
+        s, w_s = _nodes([self._kink(j, 0.0, c, b * t)])
+        p_i = self.model.probability(i, self.centre[i] + a * t)
+        p_j = self.model.probability(j, self.centre[j] + b * t[:, None] + c * s)
+        # E[p_j s^k | t]
+        g0, g1, g2 = (np.sum(w_s * p_j * s**k, axis=1) for k in range(3))
+        on_t = self.x_u[:, i] / a if a > 0 else np.zeros(len(self.cov))
+        on_s = (self.x_u[:, j] - b * on_t) / c if c > 0 else np.zeros(len(self.cov))
+        rest = self.cov[i, j] - on_t[i] * on_t[j] - on_s[i] * on_s[j]
+        observed_j_xx = (
+            (on_t[i] * on_t[j] * t**2 + rest) * (1 - g0)
+            - (on_t[i] * on_s[j] + on_t[j] * on_s[i]) * t * g1
+            + on_s[i] * on_s[j] * (1 - g2)
+        )
+        return _Pair(
+            missing_both=w @ (p_i * g0),
+            observed_xx=w @ ((1 - p_i) * observed_j_xx),
+            missing_i_observed_j=w @ (p_i * (on_t[j] * t * (1 - g0) - on_s[j] * g1)),
+            missing_j_observed_i=w @ ((1 - p_i) * (on_t[i] * t * g0 + on_s[i] * g1)),
+        )
+
+    def _kink(self, j: int, blur: float, spread: float, shift=0.0):
+        """Where P(M_j = 1) changes along a normal of slope ``spread``, and how fast."""
+        location, width = self.model.transition(j)
+        if spread == 0 or not np.isfinite(location):
+            return np.zeros(np.shape(shift)), np.inf
+        place = (location - self.centre[j] - shift) / spread
+        return place, np.hypot(width, blur) / abs(spread)
 
 
-def _pair_grid(model: GaussianSelection, i: int, j: int):
-    """Lower root of Cov(u_i, u_j), nodes (t, s) and weights of two standard normals.
+def _nodes(kinks) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes and weights for expectations over a standard normal, one row per place.
 
-    Gauss-Legendre on [-9, 9] rather than Gauss-Hermite: its nodes stay dense where a
-    steep probability needs them.
+    Gauss-Legendre on panels that shrink geometrically towards each kink, so that a
+    probability may be as steep as it likes.
     """
-    A = model.directions[[i, j]]
-    cov = A @ model.cov @ A.T
-    root = np.zeros((2, 2))
-    root[0, 0] = np.sqrt(cov[0, 0])
-    root[1, 0] = cov[1, 0] / root[0, 0] if root[0, 0] > 0 else 0.0
-    root[1, 1] = np.sqrt(max(cov[1, 1] - root[1, 0] ** 2, 0.0))
-    nodes, weights = _normal_nodes()
-    if i == j:
-        return root * [[1], [0]], nodes, np.zeros(1), weights
-    return root, nodes[:, None], nodes[None, :], weights[:, None] * weights[None, :]
-
-
-def _normal_nodes(n_nodes: int = 240, reach: float = 9.0):
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-    nodes = nodes * reach
-    weights = weights * np.exp(-(nodes**2) / 2)
-    return nodes, weights / weights.sum()
-
-
-def _regression_on_pair(model: GaussianSelection, i: int, j: int, root):
-    """Slopes (d, 2) of X on the standard normals (t, s) that generate (u_i, u_j)."""
-    cross = model.cov @ model.directions[[i, j]].T  # Cov(X, u)
-    slopes = np.zeros((model.n_features, 2))
-    if root[0, 0] > 0:
-        slopes[:, 0] = cross[:, 0] / root[0, 0]
-    if root[1, 1] > 1e-8 * np.sqrt(cross[j, 1] ** 2 + np.finfo(float).tiny):
-        slopes[:, 1] = (cross[:, 1] - root[1, 0] * slopes[:, 0]) / root[1, 1]
-    return slopes
+    n_rows = max(np.size(place) for place, _ in kinks)
+    edges = [np.tile(np.linspace(-REACH, REACH, 13), (n_rows, 1))]
+    for place, width in kinks:
+        if width < REACH:
+            n_halvings = int(np.ceil(np.log2(2 * REACH / width))) + 1
+            steps = width * 2.0 ** np.arange(-1, n_halvings)
+            offsets = np.concatenate([-steps[::-1], [0.0], steps])
+            edges.append(np.reshape(place, (-1, 1)) + offsets + np.zeros((n_rows, 1)))
+    edges = np.sort(np.clip(np.hstack(edges), -REACH, REACH), axis=1)
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    half = np.diff(edges, axis=1)[:, :, None] / 2
+    t = (edges[:, :-1, None] + half * (1 + nodes)).reshape(n_rows, -1)
+    weight = (half * weights).reshape(n_rows, -1)
+    return t, weight * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)

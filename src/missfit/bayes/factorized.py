@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missfit.bayes.predictor import check_features, expanded_coefficients
+from missfit.bayes.predictor import expanded_coefficients
 from missfit.maps import AffineMaps
 from missfit.patterns import find_keys, group_rows, pattern_keys
+from missfit.tables import blocks, check_features
 
 MAX_SUBSETS = 2**20
 
@@ -41,9 +42,7 @@ class FactorizedForm:
         groups = group_rows(np.isnan(X))
         intercept = np.empty(len(groups.patterns))
         coef = np.empty(groups.patterns.shape)
-        step = max(1, 2**22 // len(self.subsets))
-        for start in range(0, len(intercept), step):
-            rows = slice(start, start + step)
+        for rows in blocks(len(intercept), len(self.subsets), size=2**22):
             # prod_S M_k = 1 where no element of S is observed
             outside = self.subsets.astype(float) @ ~groups.patterns[rows].T
             inside = (outside == 0).astype(float)
@@ -63,9 +62,10 @@ def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedF
     ----------
     model : a law of `missfit.simulate` whose Bayes predictor is affine by pattern
     order : int, optional
-        Keep subsets of at most ``order`` features; by default all of them, and the form
-        equals the Bayes predictor. Cut at ``order`` it is exact where at most ``order``
-        features are missing.
+        Keep the slopes of subsets of at most ``order`` features and the intercepts of
+        at most ``order + 1`` (so that the form does not depend on where the features
+        have their zero); by default all, and the form equals the Bayes predictor. Cut
+        at ``order`` it is exact where at most ``order`` features are missing.
     """
     d = model.n_features
     cut = d if order is None else order
@@ -73,7 +73,7 @@ def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedF
         raise ValueError(
             f"order={order}, but the model has {d} features; choose 0 <= order <= {d}."
         )
-    subsets = _subsets(d, int(cut))
+    subsets = _subsets(d, min(int(cut) + 1, d))
     maps = expanded_coefficients(model, subsets)
     intercept, coef = maps.intercept.copy(), maps.coef.copy()
     keys = pattern_keys(subsets)
@@ -85,6 +85,7 @@ def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedF
         intercept[with_j] -= intercept[partner]
         coef[with_j] -= coef[partner]
     coef[subsets] = 0.0
+    coef[subsets.sum(axis=1) > cut] = 0.0
     return FactorizedForm(subsets, intercept, coef)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +13,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from missfit.gaussian import (
     condition,
     conditional_maps,
-    pattern_blocks,
     probit_posterior,
 )
 from missfit.maps import AffineMaps
 from missfit.patterns import find_keys, format_pattern, group_rows, pattern_keys
+from missfit.simulate.checks import check_patterns
 from missfit.simulate.laws import (
     GaussianPatternMixture,
     MARGaussian,
@@ -24,8 +25,7 @@ from missfit.simulate.laws import (
     SelfMaskedGaussian,
     SelfMaskedProbit,
 )
-
-CHUNK_ROWS = 2**14  # rows of expectation propagation at once
+from missfit.tables import blocks, check_features
 
 
 class BayesPredictor(RegressorMixin, BaseEstimator):
@@ -65,9 +65,12 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
             NaN where missing.
         return_std : bool
             Also return the standard deviation of Y given Z, the noise(Z) of
-            Proposition 4.2: sqrt(sigma^2 + beta_mis' T_M beta_mis).
+            Proposition 4.2: sqrt(sigma^2 + beta_mis' T_M beta_mis). For probit
+            self-masking it is that of expectation propagation, a little small where
+            masking is steep and features strongly correlated.
         """
-        X = check_features(X, self.model.n_features)
+        d = n_features_of(self.model)
+        X = check_features(X, d)
         mean, variance = conditional_moments(self.model, X)
         return (mean, np.sqrt(variance)) if return_std else mean
 
@@ -81,6 +84,13 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.requires_fit = False
         return tags
+
+
+def n_features_of(model: Any) -> int:
+    """Return the number of features of a law, or say that it is none."""
+    if not hasattr(model, "n_features"):
+        raise TypeError(f"model={model!r}; give a law of missfit.simulate.")
+    return model.n_features
 
 
 @singledispatch
@@ -100,40 +110,65 @@ def conditional_moments(
 @conditional_moments.register
 def _(model: SelfMaskedProbit, X):
     mean, variance = np.empty(len(X)), np.empty(len(X))
-    for start in range(0, len(X), CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
+    for rows in blocks(len(X), X.shape[1] ** 2, size=2**20):
         mean[rows], variance[rows] = _probit_moments(model, X[rows])
     return mean, variance + model.noise**2
 
 
 def _probit_moments(model: SelfMaskedProbit, X: NDArray[np.float64]):
-    """E and variance of beta0 + beta'X given the observed part, by EP.
+    """E and variance of beta0 + beta'X given the observed part, by EP."""
+    mean = model.beta0 + np.where(np.isnan(X), 0.0, X) @ model.beta
+    variance = np.zeros(len(X))
+    for part in probit_parts(model, X):
+        posterior = probit_posterior(part.mean, part.cov, part.bias, part.slope)
+        mean[part.rows] += (part.beta * posterior.mean).sum(axis=1)
+        variance[part.rows] = np.einsum(
+            "ni,nij,nj->n", part.beta, posterior.cov, part.beta
+        )
+    return mean, np.maximum(variance, 0.0)
 
-    Given x_obs and M = m, X_mis has the density N(m, V) prod Phi(bias_j + slope_j X_j)
-    over the missing j; rows are batched by their number of missing features.
+
+class ProbitPart(NamedTuple):
+    """Rows with k missing features, whose law is N(mean, cov) prod Phi(bias + slope x).
+
+    All arrays have a row's k missing features along their other axes.
+    """
+
+    rows: NDArray[np.intp]
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    beta: NDArray[np.float64]
+
+
+def probit_parts(
+    model: SelfMaskedProbit, X: NDArray[np.float64]
+) -> Iterator[ProbitPart]:
+    """Law of the missing features of each row given the observed ones and the mask.
+
+    The masking of observed features says nothing more once they are known, so that only
+    the factors of the missing ones are left.
     """
     mask = np.isnan(X)
-    x = np.where(mask, 0.0, X)
     groups = group_rows(mask)
     index = groups.pattern_of_row()
     slope, residual = condition(model.cov, groups.patterns)
     centred = np.where(mask, 0.0, X - model.mean)
     prior = model.mean + np.einsum("nij,nj->ni", slope[index], centred)
-    mean, variance = model.beta0 + x @ model.beta, np.zeros(len(X))
     n_missing = mask.sum(axis=1)
     for k in range(1, mask.shape[1] + 1):
         rows = np.flatnonzero(n_missing == k)
-        mis = np.nonzero(mask[rows])[1].reshape(len(rows), k)
-        posterior = probit_posterior(
-            np.take_along_axis(prior[rows], mis, axis=1),
-            residual[index[rows, None, None], mis[:, :, None], mis[:, None, :]],
-            model.bias[mis],
-            model.slope[mis],
-        )
-        beta = model.beta[mis]
-        mean[rows] += (beta * posterior.mean).sum(axis=1)
-        variance[rows] = np.einsum("ni,nij,nj->n", beta, posterior.cov, beta)
-    return mean, np.maximum(variance, 0.0)
+        if len(rows):
+            mis = np.nonzero(mask[rows])[1].reshape(len(rows), k)
+            yield ProbitPart(
+                rows,
+                np.take_along_axis(prior[rows], mis, axis=1),
+                residual[index[rows, None, None], mis[:, :, None], mis[:, None, :]],
+                model.bias[mis],
+                model.slope[mis],
+                model.beta[mis],
+            )
 
 
 def expanded_coefficients(
@@ -145,18 +180,19 @@ def expanded_coefficients(
     ----------
     model : a law of `missfit.simulate` whose Bayes predictor is affine by pattern
     patterns : bool ndarray of shape (P, d), optional
-        Distinct patterns in lexicographic order. By default all that the law can
-        enumerate.
+        Distinct patterns; the maps come in lexicographic order. By default all that
+        the law gives a positive probability.
     """
+    d = n_features_of(model)
     if patterns is None:
-        patterns = _enumerated(model)[0]
+        patterns = _possible_patterns(model)
+    if len(patterns) == 0:
+        nothing = np.empty((0, d))
+        return AffineMaps(nothing.astype(bool), np.empty(0), nothing, np.empty(0))
+    patterns = group_rows(check_patterns(patterns, d)).patterns
     parts = [
-        _pattern_maps(model, patterns[block])
-        for block in pattern_blocks(len(patterns), patterns.shape[1])
+        _pattern_maps(model, patterns[block]) for block in blocks(len(patterns), d**2)
     ]
-    if not parts:
-        d = patterns.shape[1]
-        return AffineMaps(patterns, np.empty(0), np.empty((0, d)), np.empty(0))
     return AffineMaps(
         patterns,
         np.concatenate([part.intercept for part in parts]),
@@ -220,26 +256,12 @@ def _(model: SelfMaskedGaussian, patterns):
     return AffineMaps(patterns, intercept, coef, np.maximum(variance, 0.0))
 
 
-def _enumerated(model: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def _possible_patterns(model: Any) -> NDArray[np.bool_]:
     enumerated = model.pattern_probabilities()
     if enumerated is None:
         raise ValueError(
             f"the patterns of this {type(model).__name__} with {model.n_features} "
             "features cannot be enumerated; name the patterns that you want."
         )
-    return enumerated
-
-
-def check_features(X: ArrayLike, n_features: int) -> NDArray[np.float64]:
-    """Return X as float64, or say what is wrong with it."""
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2 or X.shape[1] != n_features:
-        raise ValueError(
-            f"X has shape {X.shape}; the model has {n_features} features, so it must "
-            f"be (rows, {n_features})."
-        )
-    if np.isinf(X).any():
-        raise ValueError(
-            f"X holds {np.isinf(X).sum()} infinite values; use NaN for a missing value."
-        )
-    return X
+    patterns, probabilities = enumerated
+    return patterns[probabilities > 0]

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from missfit.simulate.checks import check_columns, check_number
 from missfit.simulate.laws import RandomState, as_generator
+from missfit.tables import as_floats
 
 MECHANISMS = ("MCAR", "MAR", "self-masking")
 MOST_MISSING = 0.8  # of the cells that a row's kept columns may hide, under MAR
@@ -42,8 +44,8 @@ def ampute(
           curve.
     rate : float
         Share of missing cells in each amputed column, between 0 and 1.
-    columns : sequence of int, optional
-        Columns to ampute, by position; by default all.
+    columns : sequence of int or mask, optional
+        Columns to ampute, by position or by a mask of booleans; by default all.
     strength : float
         Slope of the curve for a column of unit standard deviation; negative turns the
         direction around, 0 makes all three mechanisms MCAR.
@@ -52,7 +54,7 @@ def ampute(
     Returns
     -------
     ndarray, or DataFrame where X is one
-        A copy of X with NaN at the missing cells.
+        A copy of X, in float64, with NaN at the missing cells.
 
     Examples
     --------
@@ -61,15 +63,15 @@ def ampute(
     >>> float(np.isnan(holes).mean().round(2))
     0.3
     """
-    table = np.asarray(X, dtype=float)
-    columns = _check_table(table, mechanism, rate, columns)
+    table = as_floats(X)
+    columns = _check_table(table, mechanism, rate, columns, strength)
     rng = as_generator(random_state)
     probability = np.zeros(table.shape)
     if mechanism == "MCAR":
         probability[:, columns] = rate
     elif mechanism == "self-masking":
-        curve = _curve(strength * _standardised(table[:, columns]), rate, special.ndtr)
-        probability[:, columns] = curve
+        index = strength * _standardised(table[:, columns])
+        probability[:, columns] = _curve(index, rate, special.ndtr, special.ndtri)
     elif len(columns) < table.shape[1]:
         probability[:, columns] = _driven_by(
             np.delete(table, columns, axis=1), rate, strength
@@ -78,7 +80,7 @@ def ampute(
         probability = _mar_everywhere(table, rate, strength, rng)
     mask = rng.random(table.shape) < probability
     if hasattr(X, "columns") and hasattr(X, "mask"):  # a pandas DataFrame
-        return X.mask(mask)
+        return X.astype(float).mask(mask)
     return np.where(mask, np.nan, table)
 
 
@@ -118,32 +120,38 @@ def _n_column_groups(rate: float, d: int) -> int:
 def _driven_by(drivers, rate: float, strength: float) -> NDArray[np.float64]:
     """Logistic probability (n, 1) of mean ``rate`` from the average driver."""
     index = _standardised(_standardised(drivers).mean(axis=1, keepdims=True))
-    return _curve(strength * index, rate, special.expit)
+    return _curve(strength * index, rate, special.expit, special.logit)
 
 
-def _curve(index: NDArray[np.float64], rate: float, link) -> NDArray[np.float64]:
+def _curve(index, rate: float, link, inverse) -> NDArray[np.float64]:
     """link(bias_j + index_ij) with the bias that gives each column mean ``rate``."""
     if rate in (0, 1):
         return np.full(index.shape, float(rate))
-    reach = 40 + np.abs(index).max()
-    bias = [
-        optimize.root_scalar(
-            lambda b, c=c: link(b + c).mean() - rate, bracket=(-reach, reach)
-        ).root
-        for c in index.T
-    ]
-    return link(index + np.array(bias))
+    return np.column_stack([_column_curve(c, rate, link, inverse) for c in index.T])
+
+
+def _column_curve(index, rate: float, link, inverse) -> NDArray[np.float64]:
+    # link(b + min) <= mean <= link(b + max) encloses the bias
+    low, high = inverse(rate) - index.max(), inverse(rate) - index.min()
+    if high - low < 1e-12:
+        return np.full(len(index), rate)
+    bias = optimize.root_scalar(
+        lambda b: link(b + index).mean() - rate, bracket=(low - 1e-9, high + 1e-9)
+    ).root
+    return link(bias + index)
 
 
 def _standardised(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Columns of mean 0 and standard deviation 1; a constant column becomes 0."""
-    centred = table - table.mean(axis=0)
+    size = np.abs(table).max(axis=0)
+    unit = table / np.where(size > 0, size, 1.0)  # squares neither over- nor underflow
+    centred = unit - unit.mean(axis=0)
     scale = centred.std(axis=0)
-    constant = scale <= 1e-12 * (np.abs(table).max(axis=0) + np.finfo(float).tiny)
+    constant = scale <= 1e-12
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, scale))
 
 
-def _check_table(table, mechanism: str, rate: float, columns) -> NDArray[np.intp]:
+def _check_table(table, mechanism: str, rate: float, columns, strength: float):
     """Return the columns to ampute, or say what is wrong."""
     if mechanism not in MECHANISMS:
         raise ValueError(
@@ -156,12 +164,11 @@ def _check_table(table, mechanism: str, rate: float, columns) -> NDArray[np.intp
             f"X has {np.sum(~np.isfinite(table))} cells that are NaN or infinite; "
             "ampute takes a complete table. Drop or fill these first."
         )
-    if not 0 <= rate <= 1:
+    if check_number("rate", rate, low=0.0) > 1:
         raise ValueError(f"rate={rate!r}; it must lie between 0 and 1.")
+    check_number("strength", strength)
     d = table.shape[1]
-    chosen = np.arange(d) if columns is None else np.unique(np.asarray(columns))
-    if chosen.dtype.kind not in "iu" or not np.isin(chosen, np.arange(d)).all():
-        raise ValueError(f"columns={columns!r}; give positions between 0 and {d - 1}.")
+    chosen = np.arange(d) if columns is None else check_columns("columns", columns, d)
     if mechanism == "MAR" and d == 1:
         raise ValueError(
             "X has 1 column; MAR needs another that stays observed. Use "

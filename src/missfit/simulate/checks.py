@@ -21,7 +21,8 @@ def check_number(name: str, value: Any, low: float = -np.inf) -> float:
 
 def check_array(name: str, value: Any, shape: tuple) -> NDArray[np.float64]:
     """Return a finite float array of the given shape; None stands for any length."""
-    array = np.asarray(value, dtype=float)
+    array = np.array(value, dtype=float)  # a copy: nobody else can change the law
+    array.setflags(write=False)
     fits = array.ndim == len(shape) and all(
         want in (None, got) for want, got in zip(shape, array.shape, strict=False)
     )
@@ -51,29 +52,50 @@ def check_rates(
     return rates
 
 
+def check_width(value: Any, d: int) -> NDArray[np.float64]:
+    """Return one width > 0 per feature."""
+    width = check_per_feature("width", value, d)
+    if (width <= 0).any():
+        raise ValueError(f"width must be > 0 for every feature, got {width.min()}.")
+    return width
+
+
 def check_covs(value: Any, shape: tuple) -> NDArray[np.float64]:
     """Return symmetric positive definite matrices."""
     covs = check_array("covariance", value, shape)
     for k, cov in enumerate(covs):
-        gap = np.abs(cov - cov.T).max()
-        if gap > 1e-10 * np.abs(cov).max():
+        variance = np.diag(cov)
+        if (variance <= 0).any():
             raise ValueError(
-                f"covariance {k} is not symmetric: entries differ by {gap:.3g}. "
+                f"covariance {k} has the variance {variance.min():.3g} on its "
+                "diagonal; every feature needs one > 0."
+            )
+        scale = np.sqrt(variance)
+        correlation = cov / scale / scale[:, None]
+        gap = np.abs(correlation - correlation.T).max()
+        if gap > 1e-10:
+            raise ValueError(
+                f"covariance {k} is not symmetric: correlations differ by {gap:.3g}. "
                 "Symmetrise it with (cov + cov.T) / 2."
             )
-        smallest = np.linalg.eigvalsh(cov)[0]
-        if smallest <= np.finfo(float).eps * len(cov) * np.trace(cov) or smallest <= 0:
+        smallest = np.linalg.eigvalsh(correlation)[0]
+        if smallest <= np.finfo(float).eps * len(cov):
             raise ValueError(
-                f"covariance {k} is not positive definite: its smallest eigenvalue is "
-                f"{smallest:.3g}. Add a small multiple of the identity, or drop the "
-                "features that are combinations of others."
+                f"covariance {k} is not positive definite: the smallest eigenvalue of "
+                f"its correlations is {smallest:.3g}. Add a small multiple of its "
+                "diagonal, or drop the features that are combinations of others."
             )
     return covs
 
 
-def check_patterns(value: Any) -> NDArray[np.bool_]:
+def check_patterns(value: Any, n_features: int | None = None) -> NDArray[np.bool_]:
     """Return distinct patterns as booleans."""
     patterns = np.asarray(value)
+    if n_features is not None and patterns.shape[1:] != (n_features,):
+        raise ValueError(
+            f"patterns have shape {patterns.shape}; the model has {n_features} "
+            f"features, so it must be (patterns, {n_features})."
+        )
     if patterns.ndim != 2 or patterns.size == 0 or not np.isin(patterns, (0, 1)).all():
         raise ValueError(
             f"patterns must be a (patterns, features) array of booleans, True where "
@@ -100,6 +122,21 @@ def check_probabilities(value: Any, n_patterns: int) -> NDArray[np.float64]:
             f"{weights.min():.6g} and the sum {total:.10g}. Divide by the sum."
         )
     return weights / total
+
+
+def check_columns(name: str, value: Any, d: int) -> NDArray[np.intp]:
+    """Return column positions, from positions or a mask of d booleans."""
+    columns = np.asarray(value)
+    if columns.dtype == bool and columns.shape == (d,):
+        return np.flatnonzero(columns)
+    if columns.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if columns.dtype.kind not in "iu" or not np.isin(columns, np.arange(d)).all():
+        raise ValueError(
+            f"{name}={value!r}; give column positions between 0 and {d - 1}, or a mask "
+            f"of {d} booleans."
+        )
+    return np.unique(columns)
 
 
 def check_component(value: Any, n_patterns: int, n_components: int) -> NDArray:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from missfit.gaussian import pattern_blocks
 from missfit.patterns import group_rows
 from missfit.simulate.checks import (
     check_array,
+    check_columns,
     check_component,
     check_covs,
     check_number,
@@ -24,7 +24,9 @@ from missfit.simulate.checks import (
     check_per_feature,
     check_probabilities,
     check_rates,
+    check_width,
 )
+from missfit.tables import blocks, check_features
 
 MAX_ENUMERATED = 2**16  # patterns; beyond, risks are estimated by simulation
 
@@ -199,9 +201,13 @@ class GaussianSelection(LinearTarget):
         """P(M_j = 1) where row j of ``directions @ x`` equals ``u``."""
         raise TypeError(f"{type(self).__name__} defines no law of the missing values.")
 
+    def transition(self, j: int) -> tuple[float, float]:
+        """Where P(M_j = 1) changes as a function of u_j, and over what width."""
+        return 0.0, np.inf
+
     def missing_probability(self, X: ArrayLike) -> NDArray[np.float64]:
         """P(M_j = 1 | X = x) for each row x of complete X and each feature j."""
-        u = np.asarray(X, dtype=float) @ self.directions.T
+        u = check_features(X, self.n_features) @ self.directions.T
         return np.column_stack(
             [self.probability(j, u[:, j]) for j in range(self.n_features)]
         )
@@ -263,7 +269,8 @@ class MARGaussian(GaussianSelection):
     """Gaussian X, missing at random: logistic on columns that are always observed.
 
     P(M_j = 1 | X) = sigmoid(bias_j + sum_k slopes_jk X_k). A column k that drives
-    another (slopes_jk != 0) must never be missing itself: bias_k = -inf.
+    another (slopes_jk != 0) must never be missing itself: bias_k = -inf. (Its Bayes
+    predictor still answers where such a column is missing: it ignores the mechanism.)
 
     Parameters
     ----------
@@ -312,7 +319,7 @@ class MARGaussian(GaussianSelection):
         base = GaussianSelection(mean, cov, beta, **target)
         d = base.n_features
         driver = np.zeros(d)
-        observed = np.unique(np.asarray(observed, dtype=int))
+        observed = check_columns("observed", observed, d)
         if not 0 < len(observed) < d:
             raise ValueError(
                 f"observed={observed.tolist()}: between 1 and {d - 1} of the {d} "
@@ -323,6 +330,8 @@ class MARGaussian(GaussianSelection):
         slopes, bias = np.zeros((d, d)), np.full(d, -np.inf)
         centre = driver @ base.mean
         rates = check_rates("rate", rate, d)
+        if (rates == 1).any():
+            raise ValueError("rate holds 1; a logistic curve never reaches it.")
         for j in np.setdiff1d(np.arange(d), observed):
             slopes[j] = driver
             bias[j] = _logistic_bias(float(rates[j]), slope) - centre
@@ -332,6 +341,10 @@ class MARGaussian(GaussianSelection):
     def directions(self):
         """Matrix (d, d) of the linear functions of X that drive the missing values."""
         return self.slopes
+
+    def transition(self, j):
+        """Half of the sigmoid, where bias_j + u = 0."""
+        return -self.bias[j], 1.0
 
     def probability(self, j, u):
         """Sigmoid of bias_j + u."""
@@ -381,6 +394,12 @@ class SelfMaskedProbit(GaussianSelection):
         bias = special.ndtri(rate) * spread - slope * base.mean
         return cls(mean, cov, beta, slope=slope, bias=bias, **target)
 
+    def transition(self, j):
+        """Half of the probit, where bias_j + slope_j u = 0."""
+        if self.slope[j] == 0:
+            return 0.0, np.inf
+        return -self.bias[j] / self.slope[j], 1 / abs(self.slope[j])
+
     def probability(self, j, u):
         """Probit of bias_j + slope_j u."""
         return special.ndtr(self.bias[j] + self.slope[j] * u)
@@ -413,9 +432,7 @@ class SelfMaskedGaussian(GaussianSelection):
     def __post_init__(self):
         super().__post_init__()
         d = self.n_features
-        width = check_per_feature("width", self.width, d)
-        if (width <= 0).any():
-            raise ValueError(f"width must be > 0 for every feature, got {width.min()}.")
+        width = check_width(self.width, d)
         self._set(
             centre=check_per_feature("centre", self.centre, d),
             width=width,
@@ -429,7 +446,7 @@ class SelfMaskedGaussian(GaussianSelection):
         d = base.n_features
         rate = check_rates("rate", rate, d)
         centre = check_per_feature("centre", centre, d)
-        width = check_per_feature("width", width, d)
+        width = check_width(width, d)
         total = width**2 + np.diag(base.cov)
         distance = (base.mean - centre) ** 2 / total
         highest = width / np.sqrt(total) * np.exp(-distance / 2)
@@ -441,8 +458,18 @@ class SelfMaskedGaussian(GaussianSelection):
                 f"{highest[j]:.6g}. Move the centre nearer to the mean or widen it."
             )
         return cls(
-            mean, cov, beta, centre=centre, width=width, peak=rate / highest, **target
+            mean,
+            cov,
+            beta,
+            centre=centre,
+            width=width,
+            peak=np.where(rate == 0, 0.0, rate / np.maximum(highest, rate)),
+            **target,
         )
+
+    def transition(self, j):
+        """Middle and width of the bump."""
+        return self.centre[j], self.width[j]
 
     def probability(self, j, u):
         """Gaussian bump at centre_j."""
@@ -459,7 +486,7 @@ class SelfMaskedGaussian(GaussianSelection):
             return None
         patterns = all_patterns(d)
         both = np.concatenate(
-            [self._log_all_missing(patterns[b]) for b in pattern_blocks(2**d, d)]
+            [self._log_all_missing(patterns[b]) for b in blocks(2**d, d**2)]
         )
         probabilities = np.exp(both).reshape((2,) * d)
         for axis in range(d):  # inclusion and exclusion, one feature at a time
@@ -493,13 +520,23 @@ def all_patterns(n_features: int) -> NDArray[np.bool_]:
 
 def _logistic_bias(rate: float, slope: float) -> float:
     """Bias b with E sigmoid(b + slope T) = rate for standard normal T."""
-    if not 0 < rate < 1:
-        return -np.inf if rate == 0 else 700.0  # sigmoid(700) is 1 in float64
-    nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+    if rate == 0:
+        return -np.inf
+    # P(L < b + slope T) for logistic L: integrate over the narrower of the two, on
+    # which the other is smooth. The trapezoidal rule converges exponentially.
+    if abs(slope) <= 1:
+        nodes = np.linspace(-9, 9, 401)
+        weights = np.exp(-(nodes**2) / 2)
+    else:
+        nodes = np.linspace(-45, 45, 1801)
+        weights = special.expit(nodes) * special.expit(-nodes)
     weights = weights / weights.sum()
 
     def excess(bias: float) -> float:
-        return weights @ special.expit(bias + slope * nodes) - rate
+        if abs(slope) <= 1:
+            return weights @ special.expit(bias + slope * nodes) - rate
+        return weights @ special.ndtr((bias - nodes) / abs(slope)) - rate
 
-    reach = 40 + 15 * abs(slope)
-    return optimize.root_scalar(excess, bracket=(-reach, reach), xtol=1e-13).root
+    centre, reach = special.logit(rate), 50 + 40 * abs(slope)
+    bracket = (centre - reach, centre + reach)
+    return optimize.root_scalar(excess, bracket=bracket, xtol=1e-13).root

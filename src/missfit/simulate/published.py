@@ -133,7 +133,7 @@ def published_data(
 
 
 def _check_member(name: str, value: int, allowed, setting: str) -> None:
-    if value not in allowed:
+    if value not in allowed or int(value) != value or isinstance(value, float):
         raise ValueError(
             f"{name}={value!r} is not in the paper's {setting}; choose one of "
             f"{', '.join(map(str, allowed))}."

@@ -1,0 +1,273 @@
+"""EM for one Gaussian with missing coordinates, from pattern moments.
+
+The E step costs patterns, not rows: of a pattern's rows it needs count, mean and
+scatter alone. It works with the precision matrix Omega = S^-1: for the missing
+coordinates u of a pattern, Var(X_u | X_o) = Omega_uu^-1, so that only the missing block
+is inverted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.moments import PatternMoments
+
+CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
+
+
+class ExpectedMoments(NamedTuple):
+    """What the E step returns: sums over all rows, about the mean it was given."""
+
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    log_likelihood: float
+
+
+class PatternChunk(NamedTuple):
+    """Patterns with equally many missing coordinates, laid out for the E step.
+
+    Points are the means of condensed patterns, or the rows of patterns kept as rows.
+    """
+
+    missing: NDArray[np.intp]  # (b, u) the missing coordinates of each pattern
+    observed: NDArray[np.float64]  # (b, k) 1 where observed
+    count: NDArray[np.float64]  # (b,)
+    scatter: NDArray[np.float64] | None  # (b, k, k)
+    points: NDArray[np.float64]  # (p, k) zero where missing
+    weight: NDArray[np.float64]  # (p,)
+    pattern_of_point: NDArray[np.intp]  # (p,)
+
+
+class GaussianData:
+    """Pattern moments of (X, y) in standard units, ready for many E steps.
+
+    Every column is shifted to mean 0 and scaled to standard deviation 1 over its
+    observed values; a constant or empty column keeps its scale.
+
+    Attributes
+    ----------
+    shift, scale : ndarray of shape (k,)
+        A value z of column j stands for ``shift[j] + scale[j] * z``.
+    n_rows : float
+        Sum of all weights.
+    n_observed : ndarray of shape (k,)
+        Sum of the weights of the rows that observe each column.
+    """
+
+    def __init__(self, moments: PatternMoments):
+        self.n_columns = moments.n_features + moments.n_targets
+        self.n_rows = float(moments.count.sum())
+        self.shift, self.scale, self.n_observed = column_scales(moments)
+        self.chunks = list(self._lay_out(moments))
+        n_threads = min(len(self.chunks), os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def _lay_out(self, moments: PatternMoments) -> Iterator[PatternChunk]:
+        always = np.zeros((len(moments), moments.n_targets), dtype=bool)
+        patterns = np.hstack([moments.patterns, always])
+        n_missing = patterns.sum(axis=1)
+        is_condensed = np.zeros(len(moments), dtype=bool)
+        is_condensed[moments.condensed] = True
+        starts = np.searchsorted(moments.pattern_of_row, np.arange(len(moments) + 1))
+        position = np.cumsum(is_condensed) - 1
+        size = max(1, CHUNK_DOUBLES // self.n_columns**2)
+        for condensed in (True, False):
+            for u in range(moments.n_features + 1):
+                group = np.flatnonzero((is_condensed == condensed) & (n_missing == u))
+                for first in range(0, len(group), size):
+                    index = group[first : first + size]
+                    if condensed:
+                        yield self._condensed_chunk(
+                            moments, patterns[index], index, position[index]
+                        )
+                    else:
+                        yield self._row_chunk(moments, patterns[index], index, starts)
+
+    def _condensed_chunk(self, moments, patterns, index, position) -> PatternChunk:
+        mean = moments.condensed_mean[position]
+        scatter = moments.condensed_scatter[position]
+        count = moments.count[index]
+        points = np.where(patterns, 0.0, (mean - self.shift) / self.scale)
+        return PatternChunk(
+            missing=_missing_index(patterns),
+            observed=(~patterns).astype(float),
+            count=count,
+            scatter=scatter / self.scale / self.scale[:, None],
+            points=points,
+            weight=count,
+            pattern_of_point=np.arange(len(index)),
+        )
+
+    def _row_chunk(self, moments, patterns, index, starts) -> PatternChunk:
+        lengths = starts[index + 1] - starts[index]
+        rows = np.concatenate([np.arange(*starts[[i, i + 1]]) for i in index])
+        values = np.hstack([moments.rows.X[rows], moments.rows.y[rows]])
+        return PatternChunk(
+            missing=_missing_index(patterns),
+            observed=(~patterns).astype(float),
+            count=moments.count[index],
+            scatter=None,
+            points=np.nan_to_num((values - self.shift) / self.scale, nan=0.0),
+            weight=moments.rows.weight[rows],
+            pattern_of_point=np.repeat(np.arange(len(index)), lengths),
+        )
+
+    def e_step(
+        self, mean: NDArray[np.float64], cov: NDArray[np.float64], *, robust=False
+    ) -> ExpectedMoments:
+        """Return the expected sums of (z - mean) and (z - mean)(z - mean)'.
+
+        Given the observed part r = z_o - mean_o, the missing coordinates of a row have
+        mean B r and covariance V. With the precision Omega = cov^-1::
+
+            V = Omega_uu^-1,  B = -V Omega_uo
+            log-likelihood = -1/2 [o log 2 pi + log det Omega_uu - log det Omega
+                                   + r'(Omega_oo + Omega_ou B) r]
+
+        ``robust=True`` takes B = S_uo S_oo^-1 from the covariance instead, which stays
+        right where the last column is all but a linear function of the others (the
+        precision overflows there), and returns NaN for the log-likelihood.
+        """
+        if robust:
+            law = _CovarianceLaw(cov)
+        else:
+            precision = np.linalg.inv(cov)
+            law = _PrecisionLaw((precision + precision.T) / 2)
+
+        def expect(chunk: PatternChunk) -> ExpectedMoments:
+            return _chunk_moments(chunk, mean, law)
+
+        # numpy's linear algebra lets go of the interpreter lock
+        parts = list((self._pool.map if self._pool else map)(expect, self.chunks))
+        first, second, log_likelihood = zip(*parts, strict=True)
+        total = np.sum(second, axis=0)
+        return ExpectedMoments(
+            np.sum(first, axis=0), (total + total.T) / 2, float(np.sum(log_likelihood))
+        )
+
+
+class _PrecisionLaw:
+    """Conditional laws of the missing coordinates, by the precision matrix."""
+
+    def __init__(self, precision):
+        self.precision = precision
+        self.log_det = np.linalg.slogdet(precision)[1]
+
+    def condition(self, chunk: PatternChunk):
+        mis = chunk.missing
+        root = np.linalg.cholesky(self.precision[mis[:, :, None], mis[:, None, :]])
+        half = np.linalg.inv(root)
+        V = half.transpose(0, 2, 1) @ half
+        B = -(V @ self.precision[mis]) * chunk.observed[:, None, :]
+        log_root = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        return V, B, 2 * log_root
+
+    def log_likelihood(self, chunk: PatternChunk, filled, inner, log_det_mis) -> float:
+        """Log-likelihood from rows filled with their conditional means.
+
+        r'(Omega_oo + Omega_ou B) r = f'Omega f for the filled row f = (r, B r), since
+        Omega_uo r + Omega_uu B r = 0; likewise for the scatter, as a trace.
+        """
+        k = len(self.precision)
+        n_observed = k - chunk.missing.shape[1]
+        distance = np.sum(self.precision * inner) + np.sum(
+            chunk.weight * np.einsum("pi,pi->p", filled @ self.precision, filled)
+        )
+        log_det = chunk.count @ (self.log_det - log_det_mis)
+        constant = chunk.count.sum() * n_observed * np.log(2 * np.pi)
+        return float(log_det - constant - distance) / 2
+
+
+class _CovarianceLaw:
+    """Conditional laws of the missing coordinates, by the covariance matrix."""
+
+    def __init__(self, cov):
+        self.cov = cov
+
+    def condition(self, chunk: PatternChunk):
+        mis, k = chunk.missing, len(self.cov)
+        obs = _missing_index(chunk.observed == 1)
+        cross = self.cov[mis[:, :, None], obs[:, None, :]]
+        inner = np.linalg.inv(self.cov[obs[:, :, None], obs[:, None, :]])
+        slope = cross @ inner
+        V = self.cov[mis[:, :, None], mis[:, None, :]] - slope @ cross.transpose(
+            0, 2, 1
+        )
+        B = np.zeros((*mis.shape, k))
+        np.put_along_axis(B, np.broadcast_to(obs[:, None, :], slope.shape), slope, 2)
+        return V, B, np.nan
+
+    def log_likelihood(self, chunk: PatternChunk, filled, inner, log_det_mis) -> float:
+        return np.nan
+
+
+def column_scales(moments: PatternMoments):
+    """Mean, standard deviation and count of the observed values of each column.
+
+    A column without spread gets scale 1, one without values mean 0.
+    """
+    k = moments.n_features + moments.n_targets
+    count, total, square = np.zeros(k), np.zeros(k), np.zeros(k)
+    for block in moments.blocks():
+        seen = np.hstack([~block.patterns, np.ones((len(block.count), k), bool)])[:, :k]
+        weight = block.count[:, None] * seen
+        count += weight.sum(axis=0)
+        total += (weight * block.mean).sum(axis=0)
+    mean = np.divide(total, count, out=np.zeros(k), where=count > 0)
+    for block in moments.blocks():
+        seen = np.hstack([~block.patterns, np.ones((len(block.count), k), bool)])[:, :k]
+        gap = np.where(seen, block.mean - mean, 0.0)
+        square += np.diagonal(block.scatter, axis1=1, axis2=2).sum(axis=0)
+        square += (block.count[:, None] * gap**2).sum(axis=0)
+    variance = np.divide(square, count, out=np.zeros(k), where=count > 0)
+    constant = variance <= (np.finfo(float).eps * np.abs(mean)) ** 2
+    return mean, np.sqrt(np.where(constant, 1.0, variance)), count
+
+
+def _missing_index(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
+    return np.nonzero(patterns)[1].reshape(len(patterns), -1)
+
+
+def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
+    """E step of one chunk of patterns."""
+    k = len(mean)
+    filled = (chunk.points - mean) * chunk.observed[chunk.pattern_of_point]
+    inner = np.zeros((k, k))  # scatter of the filled rows about their pattern's mean
+    if chunk.scatter is not None:
+        inner += chunk.scatter.sum(axis=0)
+    uncertain, log_det_mis = np.zeros((k, k)), np.zeros(len(chunk.count))
+    if chunk.missing.shape[1]:
+        V, B, log_det_mis = law.condition(chunk)
+        B_of_point = B if chunk.scatter is not None else B[chunk.pattern_of_point]
+        guess = (B_of_point @ filled[:, :, None])[:, :, 0]
+        np.put_along_axis(filled, chunk.missing[chunk.pattern_of_point], guess, axis=1)
+        uncertain = _add_blocks(chunk.missing, chunk.count[:, None, None] * V, k)
+        if chunk.scatter is not None:
+            cross = B @ chunk.scatter
+            inner += _add_blocks(chunk.missing, cross @ B.transpose(0, 2, 1), k)
+            rows = _add_rows(chunk.missing, cross, k)
+            inner += rows + rows.T
+    weighted = chunk.weight[:, None] * filled
+    return ExpectedMoments(
+        weighted.sum(axis=0),
+        weighted.T @ filled + inner + uncertain,
+        law.log_likelihood(chunk, filled, inner, log_det_mis),
+    )
+
+
+def _add_blocks(index, blocks, k: int) -> NDArray:
+    """Sum of blocks (b, u, u), each put at the rows and columns of its index."""
+    place = index[:, :, None] * k + index[:, None, :]
+    return np.bincount(place.ravel(), blocks.ravel(), minlength=k * k).reshape(k, k)
+
+
+def _add_rows(index, rows, k: int) -> NDArray:
+    """Sum of matrices (b, u, k), each row put at its index."""
+    place = index[:, :, None] * k + np.arange(k)
+    return np.bincount(place.ravel(), rows.ravel(), minlength=k * k).reshape(k, k)

@@ -1,0 +1,81 @@
+"""Tables of numbers: how they are read, and how work on them is cut into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+BLOCK_DOUBLES = 2**18  # 2 MB: what is worked on at once stays in the cache
+
+
+def blocks(
+    n_items: int, doubles_each: int, *, size: int = BLOCK_DOUBLES
+) -> Iterator[slice]:
+    """Cut items into consecutive blocks of bounded memory, at least one item each.
+
+    >>> list(blocks(5, doubles_each=4, size=8))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, size // max(1, doubles_each))
+    for start in range(0, n_items, step):
+        yield slice(start, min(start + step, n_items))
+
+
+def as_floats(values: Any, name: str = "X") -> NDArray[np.float64]:
+    """Read numbers as float64, with NaN for every kind of missing value.
+
+    Understands None, pandas' NA and nullable types, masked arrays; refuses what is not
+    a table of real numbers.
+
+    >>> as_floats([[1, None], [True, 2.5]]).tolist()
+    [[1.0, nan], [1.0, 2.5]]
+    """
+    if sparse.issparse(values):
+        raise TypeError(f"{name} is a sparse matrix; give {name}.toarray().")
+    if np.ma.isMaskedArray(values):
+        return np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    dtypes: Any = getattr(values, "dtypes", getattr(values, "dtype", []))
+    dtypes = dtypes if isinstance(dtypes, list) else np.ravel(np.array(dtypes, object))
+    strange = [t for t in dtypes if getattr(t, "kind", "O") in "mMc"]
+    if strange:
+        raise TypeError(
+            f"{name} holds values of type {strange[0]}; only real numbers are "
+            "understood. Encode dates and complex numbers as numbers first."
+        )
+    try:
+        if hasattr(values, "to_numpy") and hasattr(values, "isna"):  # pandas
+            if any(getattr(t, "kind", None) == "O" for t in dtypes):
+                values = values.where(values.notna(), np.nan)
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} cannot be read as numbers ({error}). Encode text and categories "
+            "as numbers first, and use NaN for missing values."
+        ) from error
+
+
+def refuse_rows(bad: NDArray[np.bool_], name: str, what: str, way_out: str) -> None:
+    """Raise where an array holds what it must not, with the place of the first."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{name} is {what} in {bad.any(axis=1).sum()} of {len(bad)} rows, first at "
+            f"row {row}, column {column}. {way_out}"
+        )
+
+
+def check_features(X: Any, n_features: int) -> NDArray[np.float64]:
+    """Return X as float64 with the right number of features and no infinity."""
+    X = as_floats(X)
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(
+            f"X has shape {X.shape}; the model has {n_features} features, so it must "
+            f"be (rows, {n_features})."
+        )
+    refuse_rows(np.isinf(X), "X", "infinite", "Use NaN for a missing value.")
+    return X
