@@ -18,9 +18,11 @@ MAY_IMPORT = {
     "maps": {"patterns", "tables"},
     "gaussian": {"maps"},
     "em": {"moments"},
+    "ridge": set(),
     "simulate": {"patterns", "tables"},
     "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
     "theory": {"bayes", "simulate", "tables"},
+    "estimators": {"em", "gaussian", "maps", "moments", "patterns", "ridge", "tables"},
 }
 HEAVY = {
     "jax",

@@ -35,9 +35,9 @@ def test_every_kind_of_missing_value_is_read_as_nan(table):
     [
         (
             pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}),
-            "datetime64.*Encode dates",
+            "X holds dates; only real",
         ),
-        (np.array([[1 + 2j]]), "complex128.*Encode dates and complex"),
+        (np.array([[1 + 2j]]), "X holds complex numbers"),
         (np.array([["a"]]), "cannot be read as numbers.*Encode text"),
         ([[datetime.date(2020, 1, 1)]], "cannot be read as numbers"),
         (sparse.csr_array(np.eye(2)), r"sparse matrix; give X\.toarray\(\)"),

@@ -1,5 +1,7 @@
 """Predict from tables with missing values.
 
+- `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`:
+  scikit-learn regressors that take NaN at fit and at predict.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
 - `missfit.bayes`: the Bayes predictor and the Bayes risk of these laws.
@@ -7,7 +9,24 @@
 """
 
 from missfit import bayes, simulate, theory
+from missfit.estimators import (
+    EMLR,
+    MICELR,
+    ConstantImputedLR,
+    ExpandedLR,
+    FactorizedLR,
+)
 from missfit.moments import PatternMoments
 
-__all__ = ["PatternMoments", "bayes", "simulate", "theory"]
+__all__ = [
+    "EMLR",
+    "MICELR",
+    "ConstantImputedLR",
+    "ExpandedLR",
+    "FactorizedLR",
+    "PatternMoments",
+    "bayes",
+    "simulate",
+    "theory",
+]
 __version__ = "0.1.0"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments import PatternMoments
+from missfit.moments import PatternMoments, column_scales
 
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
 
@@ -207,29 +207,6 @@ class _CovarianceLaw:
         return np.nan
 
 
-def column_scales(moments: PatternMoments):
-    """Mean, standard deviation and count of the observed values of each column.
-
-    A column without spread gets scale 1, one without values mean 0.
-    """
-    k = moments.n_features + moments.n_targets
-    count, total, square = np.zeros(k), np.zeros(k), np.zeros(k)
-    for block in moments.blocks():
-        seen = np.hstack([~block.patterns, np.ones((len(block.count), k), bool)])[:, :k]
-        weight = block.count[:, None] * seen
-        count += weight.sum(axis=0)
-        total += (weight * block.mean).sum(axis=0)
-    mean = np.divide(total, count, out=np.zeros(k), where=count > 0)
-    for block in moments.blocks():
-        seen = np.hstack([~block.patterns, np.ones((len(block.count), k), bool)])[:, :k]
-        gap = np.where(seen, block.mean - mean, 0.0)
-        square += np.diagonal(block.scatter, axis1=1, axis2=2).sum(axis=0)
-        square += (block.count[:, None] * gap**2).sum(axis=0)
-    variance = np.divide(square, count, out=np.zeros(k), where=count > 0)
-    constant = variance <= (np.finfo(float).eps * np.abs(mean)) ** 2
-    return mean, np.sqrt(np.where(constant, 1.0, variance)), count
-
-
 def _missing_index(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.nonzero(patterns)[1].reshape(len(patterns), -1)
 
@@ -271,3 +248,151 @@ def _add_rows(index, rows, k: int) -> NDArray:
     """Sum of matrices (b, u, k), each row put at its index."""
     place = index[:, :, None] * k + np.arange(k)
     return np.bincount(place.ravel(), rows.ravel(), minlength=k * k).reshape(k, k)
+
+
+class GaussianFit(NamedTuple):
+    """Parameters of a Gaussian for (X, y), and how they were reached."""
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    n_iter: int
+    converged: bool
+    log_likelihood: float
+
+
+def plain_em(data: GaussianData, *, max_iter: int, tol: float) -> GaussianFit:
+    """EM as R's package norm runs it: from means and unit variances, unaccelerated.
+
+    Stops once no entry of the mean and covariance, in standard units, moves by more
+    than ``tol``. Nothing keeps the covariance from becoming singular: with a target
+    that is an exact function of the features the likelihood has no maximum.
+    """
+    mean, cov = np.zeros(data.n_columns), np.eye(data.n_columns)
+    converged, n_iter = False, 0
+    while n_iter < max_iter and not converged:
+        first, second, _ = data.e_step(mean, cov, robust=True)
+        n_iter += 1
+        shift = first / data.n_rows
+        new_cov = second / data.n_rows - np.outer(shift, shift)
+        change = max(np.abs(shift).max(), np.abs(new_cov - cov).max())
+        mean, cov = mean + shift, new_cov
+        converged = bool(change <= tol)
+    try:
+        log_likelihood = data.e_step(mean, cov).log_likelihood
+    except np.linalg.LinAlgError:  # singular: the likelihood has no bound
+        log_likelihood = np.inf
+    return GaussianFit(mean, cov, n_iter, converged, log_likelihood)
+
+
+class PenalisedGaussian:
+    """M step for a Gaussian (X, y), pulled a little towards where data say nothing.
+
+    The covariance of X has an inverse Wishart prior worth ``prior_rows`` rows of
+    uncorrelated features, in standard units; the regression of y on X leaves a variance
+    of at least ``floor`` times that of y. Without them the likelihood of a noise-free
+    target has no bound, and few rows in many dimensions overfit.
+    """
+
+    def __init__(self, n_features: int, prior_rows: float, floor: float):
+        self.d = n_features
+        self.prior_rows = prior_rows
+        self.floor = floor
+
+    def m_step(self, expected: ExpectedMoments, mean, n_rows: float):
+        """Mean and covariance that maximise the expected log-posterior."""
+        d = self.d
+        shift = expected.first / n_rows
+        cov = expected.second / n_rows - np.outer(shift, shift)
+        inner, cross = cov[:d, :d], cov[:d, d:]
+        slopes = regression_slopes(inner, cross)
+        residual = cov[d:, d:] - slopes.T @ cross
+        values, vectors = np.linalg.eigh((residual + residual.T) / 2)
+        residual = (vectors * np.maximum(values, self.floor)) @ vectors.T
+        total = n_rows + self.prior_rows
+        inner = (n_rows * inner + self.prior_rows * np.eye(d)) / total
+        cross = inner @ slopes
+        return mean + shift, np.block(
+            [[inner, cross], [cross.T, residual + slopes.T @ cross]]
+        )
+
+    def log_prior(self, cov) -> float:
+        """Log-density of the prior, up to a constant."""
+        root = np.linalg.cholesky(cov[: self.d, : self.d])
+        half = np.linalg.inv(root)
+        log_det = 2 * np.log(np.diag(root)).sum()
+        return -self.prior_rows / 2 * (log_det + np.sum(half**2))
+
+
+def regression_slopes(inner, cross):
+    """Solve inner @ slopes = cross; least norm in directions without variance.
+
+    The cut is far above rounding, so that what rounding adds to a singular matrix is
+    never taken for variance.
+    """
+    values, vectors = np.linalg.eigh(inner)
+    usable = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=usable)
+    return vectors @ (inverse[:, None] * (vectors.T @ cross))
+
+
+def accelerated_em(
+    data: GaussianData,
+    model: PenalisedGaussian,
+    start: tuple[NDArray, NDArray],
+    *,
+    max_iter: int,
+    tol: float,
+) -> GaussianFit:
+    """EM with SQUAREM steps (Varadhan and Roland 2008) and a monotone guard.
+
+    Two EM steps give a direction r and its change v; the extrapolation
+    theta - 2 a r + a^2 v with a = -|r| / |v|, in the mean and the log-Cholesky factor,
+    is kept if the log-posterior there is no lower. Stops once a cycle gains less than
+    ``tol`` per row.
+    """
+    n_iter = 0
+
+    def em(mean, cov):
+        """One EM step, and the log-posterior before it."""
+        nonlocal n_iter
+        n_iter += 1
+        expected = data.e_step(mean, cov)
+        log_posterior = expected.log_likelihood + model.log_prior(cov)
+        return model.m_step(expected, mean, data.n_rows), log_posterior
+
+    theta, converged, height = start, False, -np.inf
+    while n_iter < max_iter and not converged:
+        one, before = em(*theta)
+        two, height = em(*one)
+        leap = _extrapolation(_pack(*theta), _pack(*one), _pack(*two))
+        theta = two
+        with np.errstate(all="ignore"):  # a leap too far is refused, not reported
+            try:
+                landed, log_posterior = em(*_unpack(leap, data.n_columns))
+                if log_posterior >= height:
+                    theta, height = landed, log_posterior
+            except np.linalg.LinAlgError:
+                pass
+        converged = bool(height - before < tol * data.n_rows)
+    log_likelihood = data.e_step(*theta).log_likelihood
+    return GaussianFit(*theta, n_iter, converged, log_likelihood)
+
+
+def _extrapolation(zero, one, two):
+    r = one - zero
+    v = two - one - r
+    step = max(1.0, np.linalg.norm(r) / max(np.linalg.norm(v), np.finfo(float).tiny))
+    return zero + 2 * step * r + step**2 * v
+
+
+def _pack(mean, cov):
+    """Mean and log-Cholesky factor as one vector: any vector is a valid Gaussian."""
+    root = np.linalg.cholesky(cov)
+    below = root[np.tril_indices(len(mean), -1)]
+    return np.concatenate([mean, np.log(np.diag(root)), below])
+
+
+def _unpack(vector, k: int):
+    root = np.diag(np.exp(vector[k : 2 * k]))
+    root[np.tril_indices(k, -1)] = vector[2 * k :]
+    return vector[:k], root @ root.T

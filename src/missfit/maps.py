@@ -10,7 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.patterns import find_keys, format_pattern, group_rows, pattern_keys
+from missfit.patterns import (
+    find_keys,
+    format_pattern,
+    group_rows,
+    pattern_keys,
+    subsets_inside,
+)
 from missfit.tables import blocks
 
 
@@ -22,17 +28,18 @@ class AffineMaps:
     ----------
     patterns : bool ndarray of shape (P, d)
         Distinct patterns in lexicographic order, True where missing.
-    intercept : ndarray of shape (P,)
-    coef : ndarray of shape (P, d)
+    intercept : ndarray of shape (P,) or (P, t)
+        One number per pattern, or one per pattern and target.
+    coef : ndarray of shape (P, d) or (P, t, d)
         Zero at the missing features.
-    variance : ndarray of shape (P,)
-        Variance of what is predicted about the prediction.
+    variance : ndarray of shape (P,) or (P, t), optional
+        Variance of the target about the prediction, where it is known.
     """
 
     patterns: NDArray[np.bool_]
     intercept: NDArray[np.float64]
     coef: NDArray[np.float64]
-    variance: NDArray[np.float64]
+    variance: NDArray[np.float64] | None = None
 
     def at(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         """Return the maps of the given patterns; each must be in the table."""
@@ -43,9 +50,8 @@ class AffineMaps:
                 f"no map for the pattern with {unknown}: the table has "
                 f"{len(self.patterns)} patterns."
             )
-        return AffineMaps(
-            patterns, self.intercept[index], self.coef[index], self.variance[index]
-        )
+        variance = None if self.variance is None else self.variance[index]
+        return AffineMaps(patterns, self.intercept[index], self.coef[index], variance)
 
     def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return f(x) for each row; each row's pattern must be in the table."""
@@ -56,9 +62,40 @@ class AffineMaps:
         self, X: NDArray[np.float64], index: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         """Return f(x) for each row, ``index`` being the map of each row."""
-        prediction = self.intercept.take(index)
-        for rows in blocks(len(X), X.shape[1]):
+        prediction = self.intercept.take(index, axis=0)
+        for rows in blocks(len(X), self.coef[0].size if len(self.coef) else 1):
             x = np.where(np.isnan(X[rows]), 0.0, X[rows])
             coef = self.coef.take(index[rows], axis=0)
-            prediction[rows] += np.einsum("ij,ij->i", coef, x)
+            prediction[rows] += np.einsum("i...j,ij->i...", coef, x)
         return prediction
+
+
+def factorized_maps(
+    subsets: NDArray[np.bool_],
+    intercept: NDArray[np.float64],
+    coef: NDArray[np.float64],
+    patterns: NDArray[np.bool_],
+) -> AffineMaps:
+    """Affine maps of the polynomial of Proposition 4.2.
+
+    The intercept of pattern m is the sum of zeta_0^S over the subsets S of mis(m), and
+    likewise its slopes; the factor (1 - M_j) drops the missing features.
+
+    Parameters
+    ----------
+    subsets : bool ndarray of shape (n_subsets, d)
+    intercept : ndarray of shape (n_subsets, t)
+    coef : ndarray of shape (n_subsets, t, d)
+    patterns : bool ndarray of shape (P, d)
+    """
+    t, d = coef.shape[1:]
+    maps = AffineMaps(
+        patterns, np.empty((len(patterns), t)), np.empty((len(patterns), t, d))
+    )
+    flat = coef.reshape(len(coef), t * d)
+    for block in blocks(len(patterns), len(subsets), size=2**22):
+        inside = subsets_inside(subsets, patterns[block])
+        maps.intercept[block] = inside @ intercept
+        maps.coef[block] = (inside @ flat).reshape(-1, t, d)
+    np.copyto(maps.coef, 0.0, where=patterns[:, None, :])
+    return maps

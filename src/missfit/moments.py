@@ -34,6 +34,17 @@ class PatternBlock(NamedTuple):
     scatter: NDArray[np.float64]
 
 
+class Points(NamedTuple):
+    """Points with weights that, with the scatters, stand for all rows.
+
+    The means of the patterns kept as moments, then the rows of the others.
+    """
+
+    pattern: NDArray[np.intp]
+    values: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
 class Rows(NamedTuple):
     """Rows as they came: features with NaN, targets, weights."""
 
@@ -241,6 +252,20 @@ class PatternMoments:
             [b.scatter for b in self.blocks()] or [self.condensed_scatter[:0]]
         )
 
+    def points(self) -> Points:
+        """Return one point for each pattern kept as moments and for each row kept.
+
+        Sums over the rows of linear functions of (X, y) are sums over the points; those
+        of quadratic ones are too, once the scatters `condensed_scatter` are added.
+        Missing features are zero.
+        """
+        rows = np.hstack([np.nan_to_num(self.rows.X, nan=0.0), self.rows.y])
+        return Points(
+            np.concatenate([self.condensed, self.pattern_of_row]),
+            np.concatenate([self.condensed_mean, rows]),
+            np.concatenate([self.count[self.condensed], self.rows.weight]),
+        )
+
     def take(self, index: ArrayLike) -> PatternMoments:
         """Return the table of some patterns alone, by index or by bool mask.
 
@@ -293,6 +318,36 @@ class PatternMoments:
         return _Moments(
             self.count[self.condensed], self.condensed_mean, self.condensed_scatter
         )
+
+
+class ColumnScales(NamedTuple):
+    """Mean, standard deviation and count of the observed values of each column."""
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    count: NDArray[np.float64]
+
+
+def column_scales(moments: PatternMoments) -> ColumnScales:
+    """Mean, standard deviation and count of the observed values of each column.
+
+    Columns are the features, then the targets. One without spread gets standard
+    deviation 1, one without values mean 0.
+    """
+    pattern, values, weight = moments.points()
+    always = np.ones((len(pattern), moments.n_targets), dtype=bool)
+    seen = np.hstack([~moments.patterns[pattern], always])
+    weight = weight[:, None] * seen
+    count = weight.sum(axis=0)
+    known = np.where(count > 0, count, 1.0)
+    # twice: the second corrects the rounding of large means
+    mean = (weight * values).sum(axis=0) / known
+    mean += (weight * (values - mean)).sum(axis=0) / known
+    square = (weight * (values - mean) ** 2).sum(axis=0)
+    square += np.diagonal(moments.condensed_scatter, axis1=1, axis2=2).sum(axis=0)
+    std = np.sqrt(square / known)
+    constant = std <= 1e-13 * np.abs(mean)
+    return ColumnScales(mean, np.where(constant, 1.0, std), count)
 
 
 class _Moments(NamedTuple):
@@ -470,13 +525,13 @@ def _check_rows(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> 
     )
     if sample_weight is None:
         return Rows(X, y, np.ones(len(X)))
-    weight = _check_weight(sample_weight, len(X))
+    weight = check_weight(sample_weight, len(X))
     if weight.all():
         return Rows(X, y, weight)
     return Rows(X, y, weight).take(np.flatnonzero(weight))
 
 
-def _check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     """Return the weights as float64, or say what is wrong with them."""
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+MAX_SUBSETS = 2**20
 DIGIT_BITS = 16  # numpy sorts 16-bit integers by radix: linear in the rows
 
 
@@ -101,6 +102,36 @@ def find_keys(table: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np
         return np.full(len(keys), -1, dtype=np.intp)
     position = np.minimum(np.searchsorted(table, keys), len(table) - 1)
     return np.where(table[position] == keys, position, -1)
+
+
+def subsets_up_to(n_features: int, order: int) -> NDArray[np.bool_]:
+    """All subsets of at most ``order`` features, in lexicographic order.
+
+    >>> subsets_up_to(3, 1).astype(int).tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    """
+    subsets = np.zeros((1, n_features), dtype=bool)
+    for j in range(n_features - 1, -1, -1):  # add feature j to those that have room
+        more = subsets[subsets.sum(axis=1) < order]
+        more[:, j] = True
+        subsets = np.concatenate([subsets, more])
+        if len(subsets) > MAX_SUBSETS:
+            raise ValueError(
+                f"more than {MAX_SUBSETS:,} subsets of at most {order} of {n_features} "
+                "features; choose a lower order."
+            )
+    return subsets
+
+
+def subsets_inside(
+    subsets: NDArray[np.bool_], patterns: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """1 where all features of subset s are missing in pattern p, shape (P, n_subsets).
+
+    The products prod_{k in S} M_k of Proposition 4.2.
+    """
+    outside = (~patterns).astype(float) @ subsets.T
+    return (outside == 0).astype(float)
 
 
 def format_pattern(pattern: NDArray[np.bool_]) -> str:

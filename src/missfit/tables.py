@@ -25,6 +25,30 @@ def blocks(
         yield slice(start, min(start + step, n_items))
 
 
+def with_nan(table: Any) -> Any:
+    """Return the table with NaN for the missing values that only Python knows.
+
+    Those of masked arrays, and NA or None in pandas columns of objects; everything else
+    comes back as it is.
+    """
+    if np.ma.isMaskedArray(table):
+        return np.ma.filled(np.ma.asarray(table, dtype=np.float64), np.nan)
+    if _is_pandas(table) and any(kind == "O" for kind in _kinds(table)):
+        return table.where(table.notna(), np.nan)
+    return table
+
+
+def _is_pandas(table: Any) -> bool:
+    return hasattr(table, "to_numpy") and hasattr(table, "notna")
+
+
+def _kinds(table: Any) -> list[str]:
+    """Kind letters of numpy for the columns, 'O' for what numpy does not know."""
+    dtypes = getattr(table, "dtypes", getattr(table, "dtype", []))
+    dtypes = dtypes if isinstance(dtypes, list) else np.ravel(np.array(dtypes, object))
+    return [getattr(dtype, "kind", "O") for dtype in dtypes]
+
+
 def as_floats(values: Any, name: str = "X") -> NDArray[np.float64]:
     """Read numbers as float64, with NaN for every kind of missing value.
 
@@ -36,20 +60,16 @@ def as_floats(values: Any, name: str = "X") -> NDArray[np.float64]:
     """
     if sparse.issparse(values):
         raise TypeError(f"{name} is a sparse matrix; give {name}.toarray().")
-    if np.ma.isMaskedArray(values):
-        return np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-    dtypes: Any = getattr(values, "dtypes", getattr(values, "dtype", []))
-    dtypes = dtypes if isinstance(dtypes, list) else np.ravel(np.array(dtypes, object))
-    strange = [t for t in dtypes if getattr(t, "kind", "O") in "mMc"]
+    strange = [kind for kind in _kinds(values) if kind in "mMc"]
     if strange:
+        what = {"m": "durations", "M": "dates", "c": "complex numbers"}[strange[0]]
         raise TypeError(
-            f"{name} holds values of type {strange[0]}; only real numbers are "
-            "understood. Encode dates and complex numbers as numbers first."
+            f"{name} holds {what}; only real numbers are understood. Encode them as "
+            "numbers first."
         )
     try:
-        if hasattr(values, "to_numpy") and hasattr(values, "isna"):  # pandas
-            if any(getattr(t, "kind", None) == "O" for t in dtypes):
-                values = values.where(values.notna(), np.nan)
+        values = with_nan(values)
+        if _is_pandas(values):
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

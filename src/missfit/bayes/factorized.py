@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missfit.bayes.predictor import expanded_coefficients
-from missfit.maps import AffineMaps
-from missfit.patterns import find_keys, group_rows, pattern_keys
-from missfit.tables import blocks, check_features
-
-MAX_SUBSETS = 2**20
+from missfit.maps import factorized_maps
+from missfit.patterns import find_keys, group_rows, pattern_keys, subsets_up_to
+from missfit.tables import check_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +38,10 @@ class FactorizedForm:
         """Evaluate the polynomial for each row."""
         X = check_features(X, self.subsets.shape[1])
         groups = group_rows(np.isnan(X))
-        intercept = np.empty(len(groups.patterns))
-        coef = np.empty(groups.patterns.shape)
-        for rows in blocks(len(intercept), len(self.subsets), size=2**22):
-            # prod_S M_k = 1 where no element of S is observed
-            outside = self.subsets.astype(float) @ ~groups.patterns[rows].T
-            inside = (outside == 0).astype(float)
-            intercept[rows] = self.intercept @ inside
-            coef[rows] = inside.T @ self.coef
-        coef[groups.patterns] = 0.0  # the factor (1 - M_j)
-        maps = AffineMaps(groups.patterns, intercept, coef, np.zeros(len(intercept)))
-        return maps.evaluate(X, groups.pattern_of_row())
+        maps = factorized_maps(
+            self.subsets, self.intercept[:, None], self.coef[:, None], groups.patterns
+        )
+        return maps.evaluate(X, groups.pattern_of_row())[:, 0]
 
 
 def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedForm:
@@ -73,7 +64,7 @@ def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedF
         raise ValueError(
             f"order={order}, but the model has {d} features; choose 0 <= order <= {d}."
         )
-    subsets = _subsets(d, min(int(cut) + 1, d))
+    subsets = subsets_up_to(d, min(int(cut) + 1, d))
     maps = expanded_coefficients(model, subsets)
     intercept, coef = maps.intercept.copy(), maps.coef.copy()
     keys = pattern_keys(subsets)
@@ -87,18 +78,3 @@ def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedF
     coef[subsets] = 0.0
     coef[subsets.sum(axis=1) > cut] = 0.0
     return FactorizedForm(subsets, intercept, coef)
-
-
-def _subsets(d: int, order: int) -> NDArray[np.bool_]:
-    """All subsets of at most ``order`` of d features, in lexicographic order."""
-    subsets = np.zeros((1, d), dtype=bool)
-    for j in range(d - 1, -1, -1):  # add feature j to those that have room
-        more = subsets[subsets.sum(axis=1) < order]
-        more[:, j] = True
-        subsets = np.concatenate([subsets, more])
-        if len(subsets) > MAX_SUBSETS:
-            raise ValueError(
-                f"more than {MAX_SUBSETS:,} subsets of at most {order} of {d} "
-                "features; choose a lower order."
-            )
-    return subsets

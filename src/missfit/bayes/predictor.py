@@ -104,7 +104,8 @@ def conditional_moments(
     groups = group_rows(np.isnan(X))
     index = groups.pattern_of_row()
     maps = expanded_coefficients(model, groups.patterns)
-    return maps.evaluate(X, index), maps.variance[index] + model.noise**2
+    variance = np.asarray(maps.variance)[index]
+    return maps.evaluate(X, index), variance + model.noise**2
 
 
 @conditional_moments.register
@@ -197,7 +198,7 @@ def expanded_coefficients(
         patterns,
         np.concatenate([part.intercept for part in parts]),
         np.concatenate([part.coef for part in parts]),
-        np.concatenate([part.variance for part in parts]),
+        np.concatenate([np.asarray(part.variance) for part in parts]),
     )
 
 

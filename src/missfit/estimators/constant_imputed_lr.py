@@ -1,0 +1,115 @@
+"""ConstantImputedLR: least squares on (X with 0 for missing, M)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.estimators.base import PatternPredictor, Split
+from missfit.maps import AffineMaps
+from missfit.moments import PatternMoments, column_scales
+from missfit.ridge import ridge_path
+
+
+class ConstantImputedLR(PatternPredictor):
+    """Linear regression with each feature imputed by its best constant.
+
+    Minimises sum_i (y_i - b0 - sum_j [b_j x_ij (1 - m_ij) + g_j m_ij])^2, the linear
+    approximation of Definition 4.1. By Proposition 3.1 this is to impute feature j by
+    c_j = g_j / b_j, the constants that minimise the squared error, and to regress.
+
+    Cheap, and safe with few rows. It is not consistent: with more rows its risk tends
+    to that of `missfit.bayes.linear_approximation`, above the Bayes risk.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,) or (t, d)
+        b_j, the slopes of the observed values.
+    mask_coef_ : ndarray of shape (d,) or (t, d)
+        g_j, the coefficients of the missing indicators.
+    intercept_ : float or ndarray of shape (t,)
+    imputation_ : ndarray of shape (d,) or (t, d)
+        c_j, the optimal constants; the mean of the observed values where b_j = 0.
+    patterns_, pattern_count_, pattern_models_
+        The patterns seen at fit, their rows and their affine maps.
+
+    Notes
+    -----
+    A pattern never seen is predicted by the same formula. A feature missing only at
+    predict is imputed by its training mean, one that was all missing at fit is ignored.
+    A row with nothing observed gets b0 + sum_j g_j. Constant, collinear or too many
+    features get the solution of least norm in standard units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 3.0], [np.nan, 2.0], [4.0, 0.0]])
+    >>> y = np.array([1.0, 2.0, 5.0, 4.0, 4.0])
+    >>> model = ConstantImputedLR().fit(X, y)
+    >>> model.predict([[np.nan, 2.0]]).round(6).tolist()
+    [4.0]
+    """
+
+    def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
+        scales = column_scales(moments)
+        design = _design_moments(moments, scales.mean, scales.std)
+        d = moments.n_features
+        spread = np.sqrt(np.diag(design.cov))
+        spread[spread < 1e-12] = 1.0  # an indicator that never varies
+        gram = design.cov[: 2 * d, : 2 * d] / spread[: 2 * d] / spread[: 2 * d, None]
+        cross = design.cov[: 2 * d, 2 * d :] / spread[: 2 * d, None]
+        (solution,) = ridge_path(gram, cross, (0.0,))
+        solution = (solution / spread[: 2 * d, None]).T  # (t, 2d) in standard units
+        shift, scale = scales.mean[:d], scales.std[:d]
+        y_shift, y_scale = scales.mean[d:], scales.std[d:]
+        coef = y_scale[:, None] * solution[:, d:] / scale
+        mask_coef = y_scale[:, None] * solution[:, :d] + coef * shift
+        centre = design.mean[2 * d :] - solution @ design.mean[: 2 * d]
+        intercept = y_shift + y_scale * centre - coef @ shift
+        imputation = np.divide(
+            mask_coef, coef, out=np.tile(shift, (len(coef), 1)), where=coef != 0
+        )
+        one = self._y_ndim == 1
+        self.coef_ = coef[0] if one else coef
+        self.mask_coef_ = mask_coef[0] if one else mask_coef
+        self.intercept_ = float(intercept[0]) if one else intercept
+        self.imputation_ = imputation[0] if one else imputation
+
+    def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
+        coef, mask_coef = np.atleast_2d(self.coef_), np.atleast_2d(self.mask_coef_)
+        return AffineMaps(
+            patterns,
+            np.atleast_1d(self.intercept_) + patterns @ mask_coef.T,
+            np.where(patterns[:, None, :], 0.0, coef),
+        )
+
+
+class _DesignMoments(NamedTuple):
+    """Mean and covariance of (M, X with 0 for missing, y) in standard units."""
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+
+
+def _design_moments(
+    moments: PatternMoments, shift: NDArray[np.float64], scale: NDArray[np.float64]
+) -> _DesignMoments:
+    """Pool the patterns' moments of the design.
+
+    X is taken in standard units: (1 - M)(X - shift) spans with M and 1 the same space
+    as (1 - M) X, and does not lose digits where means are large.
+    """
+    d = moments.n_features
+    pattern, values, weight = moments.points()
+    mask = moments.patterns[pattern]
+    standard = (values - shift) / scale
+    standard[:, :d][mask] = 0.0
+    points = np.hstack([mask, standard])
+    total = weight.sum()
+    mean = weight @ points / total
+    gap = points - mean
+    cov = (weight[:, None] * gap).T @ gap
+    cov[d:, d:] += moments.condensed_scatter.sum(axis=0) / scale / scale[:, None]
+    return _DesignMoments(mean, cov / total)

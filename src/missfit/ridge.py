@@ -1,0 +1,53 @@
+"""Least squares and ridge from second moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def ridge_path(
+    gram: NDArray[np.float64], cross: NDArray[np.float64], alphas: Sequence[float]
+) -> Iterator[NDArray[np.float64]]:
+    """Yield argmin_b b'gram b - 2 b'cross + alpha |b|^2 for each alpha.
+
+    One eigendecomposition serves all alphas. At alpha = 0 the solution is the one of
+    least norm: directions in which the columns do not vary get no coefficient.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (k, k)
+        Of columns in comparable units.
+    cross : ndarray of shape (k, t)
+    alphas : sequence of float
+
+    Examples
+    --------
+    >>> gram = np.array([[2.0, 0.0], [0.0, 0.0]])
+    >>> [b.ravel().tolist() for b in ridge_path(gram, np.array([[2.0], [0.0]]), (0, 2))]
+    [[1.0, 0.0], [0.5, 0.0]]
+    """
+    values, vectors = np.linalg.eigh(gram)
+    largest = values[-1] if len(values) else 0.0
+    noise = len(gram) * np.finfo(float).eps * max(largest, 0.0)
+    rotated = vectors.T @ cross
+    for alpha in alphas:
+        total = np.maximum(values, 0.0) + alpha
+        usable = (total > noise) & (total > 0)
+        inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
+        yield vectors @ (inverse[:, None] * rotated)
+
+
+def check_alphas(alphas) -> tuple[float, ...]:
+    """Return the ridge strengths as floats, or say what is wrong with them."""
+    values = np.atleast_1d(np.asarray(alphas, dtype=float))
+    if values.ndim != 1 or values.size == 0 or not (values >= 0).all():
+        raise ValueError(
+            f"alphas={alphas!r}; give one or more ridge strengths >= 0, such as "
+            "alphas=(1.0,)."
+        )
+    if np.isinf(values).any():
+        raise ValueError(f"alphas={alphas!r}; ridge strengths must be finite.")
+    return tuple(float(value) for value in values)
