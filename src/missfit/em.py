@@ -346,9 +346,9 @@ def accelerated_em(
     """EM with SQUAREM steps (Varadhan and Roland 2008) and a monotone guard.
 
     Two EM steps give a direction r and its change v; the extrapolation
-    theta - 2 a r + a^2 v with a = -|r| / |v|, in the mean and the log-Cholesky factor,
-    is kept if the log-posterior there is no lower. Stops once a cycle gains less than
-    ``tol`` per row.
+    theta - 2 a r + a^2 v with a = -|r| / |v|, in the mean and the logarithm of the
+    covariance, is kept if the log-posterior there is no lower. Stops once a cycle gains
+    less than ``tol`` per row.
     """
     n_iter = 0
 
@@ -386,13 +386,15 @@ def _extrapolation(zero, one, two):
 
 
 def _pack(mean, cov):
-    """Mean and log-Cholesky factor as one vector: any vector is a valid Gaussian."""
-    root = np.linalg.cholesky(cov)
-    below = root[np.tril_indices(len(mean), -1)]
-    return np.concatenate([mean, np.log(np.diag(root)), below])
+    """Mean and matrix logarithm of the covariance as one vector.
+
+    Any such vector is a valid Gaussian, and the order of the columns does not matter.
+    """
+    values, vectors = np.linalg.eigh(cov)
+    log_cov = (vectors * np.log(values)) @ vectors.T
+    return np.concatenate([mean, log_cov.ravel()])
 
 
 def _unpack(vector, k: int):
-    root = np.diag(np.exp(vector[k : 2 * k]))
-    root[np.tril_indices(k, -1)] = vector[2 * k :]
-    return vector[:k], root @ root.T
+    values, vectors = np.linalg.eigh(vector[k:].reshape(k, k))
+    return vector[:k], (vectors * np.exp(values)) @ vectors.T

@@ -137,10 +137,10 @@ class ExpandedLR(PatternPredictor):
         kept = moments
         if self.min_rows is not None:
             kept = moments.take(moments.count >= self.min_rows)
-            if not len(kept):
+            if not len(kept) and self.fallback is None:
                 raise ValueError(
                     f"no pattern has min_rows={self.min_rows} rows; the most frequent "
-                    f"has {moments.count.max():g}. Lower min_rows."
+                    f"has {moments.count.max():g}. Lower min_rows, or give a fallback."
                 )
         self._warn_of_rare_patterns(kept)
         scale = expanded_scales(kept)
@@ -149,7 +149,7 @@ class ExpandedLR(PatternPredictor):
         if len(alphas) > 1:
             self.cv_scores_ = self._scores(splits, alphas, scale)
             self.alpha_ = max(self.cv_scores_, key=lambda a: self.cv_scores_[a])
-        (solution,) = solve_expanded(kept, (self.alpha_,), scale)
+        (solution,) = solve_expanded(moments, (self.alpha_,), scale)
         self._maps_seen = solution.maps
         b = solution.intercept
         self.intercept_ = float(b[0]) if self._y_ndim == 1 else b
@@ -157,8 +157,6 @@ class ExpandedLR(PatternPredictor):
     def _scores(self, splits: list[Split], alphas, scale) -> dict[float, float]:
         scores = np.zeros(len(alphas))
         for train, test in splits:
-            if self.min_rows is not None:
-                train = train.take(find_rows(scale, train))
             solutions = solve_expanded(train, alphas, scale)
             scores += [mean_r2(s.at(test.patterns), test) for s in solutions]
         return dict(zip(alphas, (scores / len(splits)).tolist(), strict=True))
@@ -208,6 +206,10 @@ class ExpandedSolution(NamedTuple):
         """Return the maps of any patterns; the intercept alone where never seen."""
         table = pattern_keys(self.maps.patterns)
         index = find_keys(table, pattern_keys(patterns))
+        if not len(table):
+            shape = (len(patterns), len(self.intercept))
+            constant = np.broadcast_to(self.intercept, shape).copy()
+            return AffineMaps(patterns, constant, np.zeros((*shape, patterns.shape[1])))
         seen = index >= 0
         intercept = np.where(seen[:, None], self.maps.intercept[index], self.intercept)
         coef = np.where(seen[:, None, None], self.maps.coef[index], 0.0)
@@ -232,18 +234,20 @@ def expanded_scales(moments: PatternMoments) -> ExpandedScales:
     return ExpandedScales(moments.patterns, np.where(std > 0, std, 1.0))
 
 
-def find_rows(scale: ExpandedScales, moments: PatternMoments) -> NDArray[np.intp]:
-    """Return the patterns of a table that have scales."""
-    keys = pattern_keys(moments.patterns)
-    return np.flatnonzero(find_keys(pattern_keys(scale.patterns), keys) >= 0)
-
-
 def solve_expanded(
     moments: PatternMoments, alphas: Sequence[float], scale: ExpandedScales
 ) -> list[ExpandedSolution]:
-    """Minimise the criterion of `ExpandedLR` for each alpha."""
+    """Minimise the criterion of `ExpandedLR` for each alpha.
+
+    Patterns without scales are left out. Where none is left, b is the mean of y.
+    """
     index = find_keys(pattern_keys(scale.patterns), pattern_keys(moments.patterns))
-    std = scale.std[index]
+    if (index < 0).any():
+        if (index < 0).all():
+            mean = _target_mean(moments)
+            return [ExpandedSolution(mean, _empty_maps(moments.take([])))] * len(alphas)
+        moments = moments.take(index >= 0)
+    std = scale.std[index[index >= 0]]
     n_columns = moments.n_features + moments.n_targets
     small = len(moments) * n_columns**2 <= 2**25
     kept = list(moments.blocks()) if small else None  # else made anew for each alpha

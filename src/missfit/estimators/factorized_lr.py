@@ -12,8 +12,6 @@ from missfit.estimators.base import PatternPredictor, Split, mean_r2
 from missfit.maps import AffineMaps, factorized_maps
 from missfit.moments import PatternBlock, PatternMoments, column_scales
 from missfit.patterns import (
-    find_keys,
-    pattern_keys,
     subsets_inside,
     subsets_up_to,
 )
@@ -25,14 +23,17 @@ MAX_COEFFICIENTS = 5000  # the Gram matrix takes 200 MB, its eigenvectors a minu
 class FactorizedLR(PatternPredictor):
     """Ridge regression on the polynomial of Proposition 4.2, cut at an order.
 
-    The model is
+    The model is::
 
-        f(x, m) = sum_S (zeta_0^S + sum_j zeta_j^S (1 - m_j) x_j) prod_{k in S} m_k
+        f(x, m) = sum_S prod_{k in S} m_k
+                        (zeta_0^S + sum_j zeta_j^S (1 - m_j)(x_j - c_j))
 
     with the slopes of subsets S of at most ``order`` features and the intercepts of at
-    most ``order + 1``. Order 0 is the model of `ConstantImputedLR`, order d that of
-    `ExpandedLR`; in between, the capacity grows with d^(order + 1) instead of 2^d. The
-    Gram matrix comes from the pattern moments: rows are never expanded.
+    most ``order + 1``, so that the centres c_j, the means of the observed values,
+    change the penalty and not the model. Order 0 is the model of `ConstantImputedLR`,
+    order d that of `ExpandedLR`; in between, the capacity grows with d^(order + 1)
+    instead of 2^d. The Gram matrix comes from the pattern moments: rows are never
+    expanded.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ class FactorizedLR(PatternPredictor):
         zeta_0^S.
     zeta_coef_ : ndarray of shape (n_subsets, t, d)
         zeta_j^S, zero for j in S.
+    centre_ : ndarray of shape (d,)
+        c_j.
     alpha_ : float
         The chosen strength.
     cv_scores_ : dict
@@ -128,10 +131,11 @@ class FactorizedLR(PatternPredictor):
         (zeta,) = columns.solve(whole, spread, (self.alpha_,))
         self.subsets_ = zeta.subsets
         self.zeta_intercept_, self.zeta_coef_ = zeta.intercept, zeta.coef
+        self.centre_ = zeta.centre
 
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
-        zeta = _Zeta(self.subsets_, self.zeta_intercept_, self.zeta_coef_)
-        return zeta.maps(patterns)
+        zeta = (self.subsets_, self.zeta_intercept_, self.zeta_coef_, self.centre_)
+        return _Zeta(*zeta).maps(patterns)
 
 
 class _Zeta(NamedTuple):
@@ -140,9 +144,12 @@ class _Zeta(NamedTuple):
     subsets: NDArray[np.bool_]
     intercept: NDArray[np.float64]
     coef: NDArray[np.float64]
+    centre: NDArray[np.float64]
 
     def maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
-        return factorized_maps(self.subsets, self.intercept, self.coef, patterns)
+        maps = factorized_maps(self.subsets, self.intercept, self.coef, patterns)
+        np.subtract(maps.intercept, maps.coef @ self.centre, out=maps.intercept)
+        return maps
 
 
 class _Gram(NamedTuple):
@@ -168,7 +175,9 @@ class _Columns:
         for start in range(0, len(moments), 4096):
             block = moments.patterns[start : start + 4096]
             occurs |= subsets_inside(subsets, block).any(axis=0)
-        self.subsets = subsets[occurs]
+        # a feature that is always missing tells nothing: its indicator is constant
+        empty = moments.patterns.all(axis=0)
+        self.subsets = subsets[occurs & ~subsets[:, empty].any(axis=1)]
         size = self.subsets.sum(axis=1)
         slope_subsets = np.flatnonzero(size <= order)
         # column c is x_feature[c] times the indicator of subset[c]
@@ -250,21 +259,4 @@ class _Columns:
         intercept[0] += centre  # the empty subset comes first
         intercept *= scale[d:]
         intercept[0] += shift[d:]
-        return _unshifted(self.subsets, intercept, coef, shift[:d])
-
-
-def _unshifted(subsets, intercept, coef, shift) -> _Zeta:
-    """Rewrite a polynomial in (1 - m_j)(x_j - shift_j) as one in (1 - m_j) x_j.
-
-    (1 - m_j) shift_j prod_S m = shift_j prod_S m - shift_j prod_{S + j} m.
-    """
-    intercept = intercept - coef @ shift
-    keys = pattern_keys(subsets)
-    for j in range(subsets.shape[1]):
-        without = np.flatnonzero(~subsets[:, j])
-        larger = subsets[without]
-        larger[:, j] = True
-        place = find_keys(keys, pattern_keys(larger))
-        known = place >= 0
-        np.add.at(intercept, place[known], coef[without[known], :, j] * shift[j])
-    return _Zeta(subsets, intercept, coef)
+        return _Zeta(self.subsets, intercept, coef, shift[:d])

@@ -72,7 +72,7 @@ class MICELR(NanRegressor):
             keep_empty_features=True,
             random_state=0,
         )
-        imputed = self.imputer_.fit_transform(X)
+        imputed = self.imputer_.fit_transform(X.copy())  # it writes into its input
         self.n_iter_ = max(1, self.imputer_.n_iter_)
         self._regression = LinearRegression().fit(imputed, y)
         self.coef_, self.intercept_ = (
@@ -84,7 +84,7 @@ class MICELR(NanRegressor):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Impute and predict rows, NaN where missing."""
         X = self._check_predict(X)
-        return self._regression.predict(self.imputer_.transform(X))
+        return self._regression.predict(self.imputer_.transform(X.copy()))
 
 
 def _ranges(X: NDArray[np.float64]) -> tuple[NDArray, NDArray]:

@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
+
+from conftest import hide, random_cov
+from missfit import EMLR, PatternMoments
+from missfit.bayes import BayesPredictor, bayes_r2
+from missfit.em import GaussianData, PenalisedGaussian, accelerated_em
+from missfit.simulate import MCARGaussian
+
+
+def textbook_e_step(Z, mean, cov):
+    """Expected sums, row by row, by the formulas of any textbook."""
+    k = len(mean)
+    first, second, log_likelihood = np.zeros(k), np.zeros((k, k)), 0.0
+    for z in Z:
+        o, u = ~np.isnan(z), np.isnan(z)
+        slope = cov[np.ix_(u, o)] @ np.linalg.inv(cov[np.ix_(o, o)])
+        filled = np.where(o, z, 0.0) - np.where(o, mean, 0.0)
+        filled[u] = slope @ (z - mean)[o]
+        first += filled
+        second += np.outer(filled, filled)
+        second[np.ix_(u, u)] += cov[np.ix_(u, u)] - slope @ cov[np.ix_(o, u)]
+        log_likelihood += stats.multivariate_normal(mean[o], cov[np.ix_(o, o)]).logpdf(
+            z[o]
+        )
+    return first, second, log_likelihood
+
+
+@pytest.mark.parametrize("n", [12, 400])  # patterns kept as rows, and condensed
+@pytest.mark.parametrize("robust", [False, True])
+def test_the_e_step_is_the_textbook_one(rng, n, robust):
+    X = hide(rng, rng.multivariate_normal(np.zeros(3), random_cov(rng, 3), n) + 5)
+    y = rng.standard_normal(n) + np.nansum(X, axis=1)
+    data = GaussianData(PatternMoments.from_data(X, y))
+    Z = (np.column_stack([X, y]) - data.shift) / data.scale
+    mean, cov = 0.1 * rng.standard_normal(4), random_cov(rng, 4)
+    first, second, log_likelihood = textbook_e_step(Z, mean, cov)
+    ours = data.e_step(mean, cov, robust=robust)
+    np.testing.assert_allclose(ours.first, first, atol=1e-9 * n)
+    np.testing.assert_allclose(ours.second, second, atol=1e-9 * n)
+    if not robust:
+        np.testing.assert_allclose(ours.log_likelihood, log_likelihood, rtol=1e-9)
+
+
+def test_every_step_climbs(rng):
+    X = hide(rng, rng.multivariate_normal(np.zeros(4), random_cov(rng, 4), 200))
+    y = np.nansum(X, axis=1) + rng.standard_normal(200)
+    data = GaussianData(PatternMoments.from_data(X, y))
+    model = PenalisedGaussian(4, prior_rows=0.3, floor=1e-4)
+    mean, cov = np.zeros(5), np.eye(5)
+    heights = []
+    for _ in range(30):
+        expected = data.e_step(mean, cov)
+        heights.append(expected.log_likelihood + model.log_prior(cov))
+        mean, cov = model.m_step(expected, mean, data.n_rows)
+    assert (np.diff(heights) > -1e-9).all()
+    fit = accelerated_em(data, model, (np.zeros(5), np.eye(5)), max_iter=500, tol=1e-12)
+    best = fit.log_likelihood + model.log_prior(fit.cov)
+    assert best >= heights[-1]
+
+
+def test_the_accelerated_fit_is_where_the_plain_one_goes(rng):
+    # noisy y, enough rows: both maximise the same likelihood but for 0.3 pseudo-rows
+    X = hide(rng, rng.multivariate_normal(np.ones(3), random_cov(rng, 3), 5000))
+    y = np.nansum(X, axis=1) + rng.standard_normal(5000)
+    fast = EMLR(tol=1e-10).fit(X, y)
+    plain = EMLR(algorithm="reference", tol=1e-10, max_iter=5000).fit(X, y)
+    assert fast.n_iter_ < plain.n_iter_
+    np.testing.assert_allclose(fast.mean_, plain.mean_, atol=2e-3)
+    np.testing.assert_allclose(fast.covariance_, plain.covariance_, atol=5e-3)
+    assert plain.log_likelihood_ > fast.log_likelihood_ > plain.log_likelihood_ - 0.5
+
+
+def test_monotone_missing_values_give_the_closed_form_of_anderson(rng):
+    # x_2 missing at random given x_1: the likelihood factors, and its maximum is known
+    # (Anderson 1957): the law of (x_1, y) from all rows, of x_2 given them from some.
+    n = 2000
+    x1 = rng.standard_normal(n)
+    x2 = 0.8 * x1 + 0.6 * rng.standard_normal(n)
+    y = x1 - x2 + rng.standard_normal(n)
+    seen = rng.random(n) < 1 / (1 + np.exp(-2 * x1))
+    X = np.column_stack([x1, np.where(seen, x2, np.nan)])
+    model = EMLR(algorithm="reference", tol=1e-13, max_iter=20_000).fit(X, y)
+
+    base = np.column_stack([x1, y])
+    design = np.column_stack([np.ones(seen.sum()), base[seen]])
+    coef, *_ = np.linalg.lstsq(design, x2[seen], rcond=None)
+    residual = np.mean((x2[seen] - design @ coef) ** 2)
+    cov_base = np.cov(base, rowvar=False, bias=True)
+    mean_x2 = coef[0] + coef[1:] @ base.mean(axis=0)
+    var_x2 = residual + coef[1:] @ cov_base @ coef[1:]
+    np.testing.assert_allclose(model.mean_[1], mean_x2, rtol=1e-7)
+    np.testing.assert_allclose(model.covariance_[1, 1], var_x2, rtol=1e-7)
+    np.testing.assert_allclose(
+        model.covariance_[np.ix_([0, 2], [0, 2])], cov_base, rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        model.covariance_[1, [0, 2]], cov_base @ coef[1:], rtol=1e-6
+    )
+
+
+def test_the_log_likelihood_is_that_of_the_observed_values(rng):
+    X = hide(rng, 100 + 7 * rng.standard_normal((300, 3)))
+    y = rng.standard_normal(300)
+    model = EMLR().fit(X, y)
+    total = 0.0
+    for z in np.column_stack([X, y]):
+        o = ~np.isnan(z)
+        law = stats.multivariate_normal(model.mean_[o], model.covariance_[np.ix_(o, o)])
+        total += law.logpdf(z[o])
+    np.testing.assert_allclose(model.log_likelihood_, total, rtol=1e-9)
+
+
+def test_the_prediction_is_the_conditional_expectation_of_the_fitted_gaussian(rng):
+    X = hide(rng, rng.multivariate_normal(np.ones(3), random_cov(rng, 3), 500))
+    y = np.nansum(X, axis=1) + rng.standard_normal(500)
+    model = EMLR().fit(X, y)
+    mean, std = model.predict(X[:20], return_std=True)
+    mu, S = model.mean_, model.covariance_
+    for x, ours, spread in zip(X[:20], mean, std, strict=True):
+        o = np.append(~np.isnan(x), False)
+        slope = S[3, o] @ np.linalg.inv(S[np.ix_(o, o)])
+        np.testing.assert_allclose(ours, mu[3] + slope @ (x[o[:3]] - mu[o]), rtol=1e-8)
+        np.testing.assert_allclose(spread**2, S[3, 3] - slope @ S[o, 3], rtol=1e-7)
+
+
+def test_std_is_calibrated_where_the_model_is_right(rng):
+    d = 5
+    law = (rng.standard_normal(d), random_cov(rng, d), np.ones(d))
+    model = MCARGaussian(*law, rate=0.4, noise=0.5)
+    X, y = model.sample(20_000, random_state=0)
+    mean, std = EMLR().fit(X[:10_000], y[:10_000]).predict(X[10_000:], return_std=True)
+    z = (y[10_000:] - mean) / std
+    assert abs(z.std() - 1) < 0.03
+    coverage = np.mean(np.abs(z) < stats.norm.ppf(0.95))
+    assert abs(coverage - 0.9) < 0.015
+
+
+def wide_law(rng, d=50):
+    cov = random_cov(rng, d)
+    beta = np.ones(d)
+    noise = np.sqrt(beta @ cov @ beta / 10)
+    return MCARGaussian(np.zeros(d), cov, beta, rate=0.5, noise=noise)
+
+
+def test_fifty_features_and_five_hundred_rows_do_not_collapse(rng):
+    model = wide_law(rng)
+    X, y = model.sample(500, random_state=0)
+    X_test, y_test = model.sample(5000, random_state=1)
+    bayes = bayes_r2(model, n_draws=5000).value
+    assert EMLR().fit(X, y).score(X_test, y_test) > bayes - 0.08
+
+
+@pytest.mark.slow
+def test_fifty_features_and_a_hundred_thousand_rows_reach_the_bayes_predictor(rng):
+    model = wide_law(rng)
+    X, y = model.sample(100_000, random_state=0)
+    X_test, y_test = model.sample(20_000, random_state=1)
+    ours = EMLR().fit(X, y).score(X_test, y_test)
+    assert ours > BayesPredictor(model).score(X_test, y_test) - 1e-3
+
+
+def test_a_fit_that_stops_early_says_what_to_do(rng):
+    X = hide(rng, rng.standard_normal((100, 3)))
+    for algorithm in ("accelerated", "reference"):
+        with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .*raise max_iter"):
+            EMLR(algorithm=algorithm, max_iter=2).fit(X, np.nansum(X, axis=1))
+
+
+def test_a_noise_free_target_is_no_trouble(rng):
+    X = rng.multivariate_normal(np.zeros(3), random_cov(rng, 3), 500)
+    y = X.sum(axis=1)
+    holes = hide(rng, X)
+    for model in (EMLR(), EMLR(algorithm="reference")):
+        model.fit(holes, y)
+        np.testing.assert_allclose(model.coef_, 1.0, atol=0.1)
+        mean, std = model.predict(X[:5], return_std=True)
+        assert np.abs(mean - y[:5]).max() < 0.3
+        assert np.isfinite(std).all()

@@ -1,0 +1,485 @@
+"""What every predictor promises; scikit-learn's own suite first, then what NaN adds."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from conftest import hide, random_cov
+from missfit import (
+    EMLR,
+    MICELR,
+    ConstantImputedLR,
+    ExpandedLR,
+    FactorizedLR,
+    PatternMoments,
+)
+
+FOLDS = KFold(3, shuffle=True, random_state=0)
+MOMENT_BASED = [
+    ConstantImputedLR(),
+    FactorizedLR(order=0, alphas=(0.0,)),
+    FactorizedLR(order=1, alphas=(1.0,)),
+    FactorizedLR(order=2, alphas=(0.1, 10.0), cv=FOLDS),
+    ExpandedLR(alphas=(1.0,)),
+    ExpandedLR(alphas=(0.0,)),
+    ExpandedLR(alphas=(0.01, 10.0), cv=FOLDS),
+    ExpandedLR(alphas=(1.0,), min_rows=8, fallback=ConstantImputedLR()),
+    EMLR(),
+    EMLR(algorithm="reference", max_iter=50),
+]
+ALL = [*MOMENT_BASED, MICELR(), MICELR(bounded=False)]
+pytestmark = [
+    # rare patterns and few iterations are the point of some of these cases
+    pytest.mark.filterwarnings("ignore:.*fewer rows than coefficients:UserWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+def name_of(value):
+    return str(value).replace(" ", "").replace("\n", "")
+
+
+def every(estimators):
+    return pytest.mark.parametrize("estimator", estimators, ids=name_of)
+
+
+def rows(rng, n=300, d=3, noise=0.5, rate=0.3):
+    X = rng.multivariate_normal(np.arange(d), random_cov(rng, d), n)
+    y = 1 + X @ np.arange(1, d + 1) + noise * rng.standard_normal(n)
+    return hide(rng, X, rate), y
+
+
+@parametrize_with_checks(
+    [
+        ConstantImputedLR(),
+        FactorizedLR(),
+        FactorizedLR(order=0),
+        ExpandedLR(),
+        ExpandedLR(min_rows=3, fallback=ConstantImputedLR()),
+        EMLR(),
+        EMLR(algorithm="reference"),
+        MICELR(),
+        MICELR(bounded=False),
+    ]
+)
+def test_scikit_learn_s_own_suite(estimator, check):
+    check(estimator)
+
+
+# --- what switching NaN on switches off ---------------------------------------------
+
+
+@every(ALL)
+def test_infinities_are_refused_at_fit_and_at_predict(estimator, rng):
+    X, y = rows(rng)
+    model = clone(estimator).fit(X, y)
+    bad = X.copy()
+    bad[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(bad)
+    with pytest.raises(ValueError, match="infinity"):
+        clone(estimator).fit(bad, y)
+    with pytest.raises(ValueError, match="NaN"):
+        clone(estimator).fit(X, np.where(np.arange(len(y)) == 2, np.nan, y))
+
+
+@every(ALL)
+def test_rows_with_nothing_observed_are_fitted_and_predicted(estimator, rng):
+    X, y = rows(rng)
+    X[:20] = np.nan
+    prediction = clone(estimator).fit(X, y).predict(np.full((2, 3), np.nan))
+    assert np.isfinite(prediction).all()
+    assert prediction[0] == prediction[1]
+    assert abs(prediction[0] - y.mean()) < 3 * y.std()
+
+
+@every(ALL)
+def test_a_feature_all_missing_at_fit_is_ignored(estimator, rng):
+    X, y = rows(rng)
+    empty = np.column_stack([X, np.full(len(X), np.nan)])
+    with_empty = clone(estimator).fit(empty, y)
+    without = clone(estimator).fit(X, y)
+    np.testing.assert_allclose(
+        with_empty.predict(empty), without.predict(X), rtol=1e-6, atol=1e-6
+    )
+
+
+@every(ALL)
+def test_a_pattern_never_seen_is_predicted_sensibly(estimator, rng):
+    X, y = rows(rng)
+    X = X[~np.isnan(X).all(axis=1) & ~(np.isnan(X) == [1, 0, 1]).all(axis=1)]
+    y = y[: len(X)]
+    model = clone(estimator).fit(X, y)
+    unseen = np.array([[np.nan, 1.0, np.nan]])
+    assert abs(model.predict(unseen)[0] - y.mean()) < 4 * y.std()
+
+
+@every(ALL)
+def test_a_feature_missing_only_at_predict_is_predicted_sensibly(estimator, rng):
+    X, y = rows(rng, rate=0.0)
+    X[:, 1:] = hide(rng, X[:, 1:], 0.3)
+    model = clone(estimator).fit(X, y)
+    new = X[:50].copy()
+    new[:, 0] = np.nan
+    prediction = model.predict(new)
+    assert np.abs(prediction - y[:50]).max() < 6 * y.std()
+
+
+@every([e for e in ALL if getattr(e, "min_rows", None) is None])
+def test_fewer_rows_than_features(estimator, rng):
+    X, y = rows(rng, n=6, d=9)
+    prediction = clone(estimator).fit(X, y).predict(X)
+    assert np.isfinite(prediction).all()
+
+
+@every([e for e in ALL if "reference" not in str(e)])
+def test_constant_and_collinear_features_change_little(estimator, rng):
+    X, y = rows(rng, n=400)
+    model = clone(estimator).fit(X, y)
+    more = np.column_stack([X, np.full(len(X), 7.0), X[:, 0]])
+    prediction = clone(estimator).fit(more, y).predict(more)
+    assert np.isfinite(prediction).all()
+    # a copy of a feature is missing where the feature is: nothing is learned from it
+    spread = np.std(prediction - model.predict(X)) / y.std()
+    assert spread < 0.1 or isinstance(estimator, MICELR)  # it imputes one by the other
+
+
+def test_the_plain_em_says_what_to_do_about_collinear_features(rng):
+    X, y = rows(rng)
+    with pytest.raises(ValueError, match=r"singular.*EMLR\(algorithm='accelerated'\)"):
+        EMLR(algorithm="reference").fit(np.column_stack([X, X[:, 0]]), y)
+
+
+@every([e for e in MOMENT_BASED if not isinstance(getattr(e, "cv", 0), KFold)])
+@pytest.mark.parametrize("n", [40, 300])
+def test_weights_equal_repeated_rows(estimator, rng, n):
+    X, y = rows(rng, n=n)
+    weight = rng.integers(0, 4, n)
+    weighted = clone(estimator).fit(X, y, sample_weight=weight)
+    repeated = clone(estimator).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(
+        weighted.predict(X), repeated.predict(X), rtol=1e-7, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
+def test_weights_equal_repeated_rows_where_a_strength_is_chosen(kind, rng):
+    X, y = rows(rng)
+    weight = rng.integers(0, 4, len(X))
+    groups = rng.integers(0, 3, len(X))
+    again = np.repeat(groups, weight)
+    model = kind(alphas=(0.1, 10.0, 1e4))
+    weighted = clone(model).set_params(cv=splits(groups)).fit(X, y, weight)
+    repeated = clone(model).set_params(cv=splits(again))
+    repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.alpha_ == repeated.alpha_
+    np.testing.assert_allclose(
+        list(weighted.cv_scores_.values()), list(repeated.cv_scores_.values())
+    )
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7)
+
+
+def splits(groups):
+    return [
+        (np.flatnonzero(groups != g), np.flatnonzero(groups == g)) for g in range(3)
+    ]
+
+
+@every(MOMENT_BASED)
+def test_permuting_rows_changes_nothing_at_fixed_folds(estimator, rng):
+    X, y = rows(rng)
+    estimator = clone(estimator)
+    groups = np.arange(len(X)) % 3
+    order = rng.permutation(len(X))
+    plain, shuffled = clone(estimator), clone(estimator)
+    if hasattr(estimator, "cv"):
+        plain.set_params(cv=splits(groups))
+        shuffled.set_params(cv=splits(groups[order]))
+    plain.fit(X, y)
+    shuffled.fit(X[order], y[order])
+    np.testing.assert_allclose(plain.predict(X), shuffled.predict(X), rtol=1e-6)
+
+
+@every(MOMENT_BASED)
+def test_permuting_features_changes_nothing(estimator, rng):
+    X, y = rows(rng)
+    order = [2, 0, 1]
+    plain = clone(estimator).fit(X, y).predict(X)
+    permuted = clone(estimator).fit(X[:, order], y).predict(X[:, order])
+    np.testing.assert_allclose(plain, permuted, rtol=1e-6, atol=1e-6)
+
+
+@every(MOMENT_BASED)
+@pytest.mark.parametrize("scale", [1e8, 1e-8])
+def test_the_units_of_a_feature_do_not_matter(estimator, rng, scale):
+    X, y = rows(rng)
+    moved = X * [1.0, scale, 1.0]
+    plain = clone(estimator).fit(X, y).predict(X)
+    scaled = clone(estimator).fit(moved, y).predict(moved)
+    np.testing.assert_allclose(plain, scaled, rtol=1e-6, atol=1e-6)
+
+
+@every([ConstantImputedLR(), FactorizedLR(alphas=(0.0,)), ExpandedLR(alphas=(0.0,))])
+def test_large_means_lose_no_digits(estimator, rng):
+    X, y = rows(rng)
+    plain = clone(estimator).fit(X, y).predict(X)
+    moved = clone(estimator).fit(X + 1e8, y + 1e6).predict(X + 1e8)
+    np.testing.assert_allclose(moved - 1e6, plain, atol=1e-5 * y.std())
+
+
+@every([ConstantImputedLR(), FactorizedLR(alphas=(0.0,)), ExpandedLR(alphas=(0.0,))])
+def test_complete_data_give_ordinary_least_squares(estimator, rng):
+    X, y = rows(rng, rate=0.0)
+    ours = clone(estimator).fit(X, y)
+    np.testing.assert_allclose(
+        ours.predict(X), LinearRegression().fit(X, y).predict(X), rtol=1e-9
+    )
+
+
+def test_complete_data_give_em_the_least_squares_regression(rng):
+    X, y = rows(rng, rate=0.0)
+    theirs = LinearRegression().fit(X, y)
+    for model in (EMLR(), EMLR(algorithm="reference")):
+        model.fit(X, y)
+        np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=1e-8)
+        np.testing.assert_allclose(model.intercept_, theirs.intercept_, rtol=1e-8)
+
+
+# --- moments, streams, folds --------------------------------------------------------
+
+
+@every([e for e in MOMENT_BASED if not isinstance(getattr(e, "cv", 0), KFold)])
+def test_moments_give_the_same_fit_as_rows(estimator, rng):
+    X, y = rows(rng)
+    moments = PatternMoments.from_data(X[:100], y[:100])
+    moments = moments + PatternMoments.from_data(X[100:], y[100:])
+    from_moments = clone(estimator).fit_moments(moments)
+    assert from_moments.n_features_in_ == 3
+    np.testing.assert_allclose(
+        from_moments.predict(X), clone(estimator).fit(X, y).predict(X), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
+def test_folds_of_moments_choose_as_folds_of_rows(kind, rng):
+    X, y = rows(rng)
+    model = kind(alphas=(0.1, 10.0, 1e4), cv=3)
+    by_rows = clone(model).fit(X, y)
+    folds = [
+        PatternMoments.from_data(X[part], y[part])
+        for part in np.array_split(np.arange(len(X)), 3)
+    ]
+    total = folds[0] + folds[1] + folds[2]
+    by_moments = clone(model).fit_moments(total, folds=folds)
+    assert by_moments.alpha_ == by_rows.alpha_
+    np.testing.assert_allclose(by_moments.predict(X), by_rows.predict(X), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"several strengths.*folds=.*alphas=\(1"):
+        clone(model).fit_moments(total)
+
+
+@every([e for e in MOMENT_BASED if not isinstance(getattr(e, "cv", 0), KFold)])
+def test_a_stream_gives_the_same_fit_as_all_rows(estimator, rng):
+    X, y = rows(rng)
+    model = clone(estimator)
+    for part in np.array_split(np.arange(len(X)), 7):
+        model.partial_fit(X[part], y[part])
+    np.testing.assert_allclose(
+        model.predict(X), clone(estimator).fit(X, y).predict(X), rtol=1e-5, atol=1e-5
+    )
+    # fit starts anew
+    model.fit(X[:150], y[:150])
+    np.testing.assert_allclose(
+        model.predict(X), clone(estimator).fit(X[:150], y[:150]).predict(X), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
+def test_a_stream_chooses_its_strength_by_interleaved_folds(kind, rng):
+    X, y = rows(rng)
+    model = kind(alphas=(0.1, 10.0, 1e4), cv=3)
+    for start in range(0, len(X), 11):
+        model.partial_fit(X[start : start + 11], y[start : start + 11])
+    dealt = splits(np.arange(len(X)) % 3)
+    by_rows = kind(alphas=(0.1, 10.0, 1e4), cv=dealt).fit(X, y)
+    assert model.alpha_ == by_rows.alpha_
+    np.testing.assert_allclose(model.predict(X), by_rows.predict(X), rtol=1e-7)
+    with pytest.raises(ValueError, match="cv must be a number of folds"):
+        kind(cv=dealt).partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "cv", [4, KFold(3, shuffle=True, random_state=1), ShuffleSplit(5, random_state=0)]
+)
+@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
+def test_any_cv_argument_chooses_what_a_grid_search_would(kind, cv, rng):
+    # Overlapping or partial test sets too: the scores are those of plain refits, up to
+    # the columns' scales, which come from all rows.
+    X, y = rows(rng, n=600)
+    model = kind(alphas=(1e-2, 1e2, 1e5), cv=cv).fit(X, y)
+    for alpha, score in model.cv_scores_.items():
+        theirs = cross_val_score(kind(alphas=(alpha,)), X, y, cv=cv).mean()
+        assert abs(score - theirs) < 0.02
+    assert model.alpha_ == max(model.cv_scores_, key=model.cv_scores_.get)
+
+
+def test_grouped_folds_are_given_as_splits(rng):
+    X, y = rows(rng)
+    groups = rng.integers(0, 20, len(X))
+    model = ExpandedLR(cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
+    assert set(model.cv_scores_) == {1e-3, 1, 1e3}
+
+
+# --- inputs -------------------------------------------------------------------------
+
+
+@every(ALL)
+def test_several_targets_are_as_many_fits(estimator, rng):
+    X, y = rows(rng)
+    both = np.column_stack([y, y**2])
+    if isinstance(estimator, EMLR):
+        return  # one Gaussian for all targets: tested below
+    model = clone(estimator)
+    if hasattr(model, "alphas"):
+        model.set_params(alphas=(1.0,))
+    together = clone(model).fit(X, both).predict(X)
+    apart = [clone(model).fit(X, target).predict(X) for target in both.T]
+    np.testing.assert_allclose(together, np.column_stack(apart), rtol=1e-7)
+
+
+def test_em_with_several_targets_uses_each_to_learn_about_the_features(rng):
+    X, y = rows(rng, n=3000, noise=0.1)
+    second = y - 2 * np.nan_to_num(X[:, 0]) + rng.standard_normal(len(y))
+    model = EMLR().fit(X, np.column_stack([y, second]))
+    mean, std = model.predict(X, return_std=True)
+    assert mean.shape == std.shape == (3000, 2)
+    assert model.coef_.shape == (2, 3)
+    single = EMLR().fit(X, y).predict(X)
+    assert np.corrcoef(mean[:, 0], single)[0, 1] > 0.99
+
+
+@every(ALL)
+def test_frames_of_every_kind_are_read(estimator, rng):
+    X, y = rows(rng, n=120)
+    names = ["age", "height", "weight"]
+    expected = clone(estimator).fit(X, y).predict(X)
+    plain = pd.DataFrame(X, columns=names)
+    nullable = plain.astype("Float64")
+    objects = plain.astype(object).where(plain.notna(), pd.NA)
+    polars = pl.DataFrame(plain.to_dict("list")).fill_nan(None)
+    for frame in (plain, nullable, objects, polars):
+        model = clone(estimator).fit(frame, y)
+        assert model.feature_names_in_.tolist() == names
+        np.testing.assert_allclose(model.predict(frame), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(plain[["height", "age", "weight"]])
+
+
+@every(ALL)
+def test_models_are_pickled_and_cloned(estimator, rng):
+    X, y = rows(rng)
+    model = clone(estimator).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+
+
+@every(ALL)
+def test_pipelines_and_cross_validation_work(estimator, rng):
+    X, y = rows(rng)
+    pipeline = make_pipeline(StandardScaler(), clone(estimator))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.2
+
+
+# --- maps of patterns ---------------------------------------------------------------
+
+
+@every([e for e in MOMENT_BASED if getattr(e, "fallback", None) is None])
+def test_pattern_models_are_the_predictor(estimator, rng):
+    X, y = rows(rng)
+    model = clone(estimator).fit(X, y)
+    maps = model.pattern_models_
+    np.testing.assert_allclose(maps.predict(X)[:, 0], model.predict(X), rtol=1e-10)
+    assert model.pattern_count_.sum() == len(X)
+    assert not maps.coef[np.broadcast_to(maps.patterns[:, None], maps.coef.shape)].any()
+
+
+def test_the_table_of_patterns_reads_like_the_formula(rng):
+    X, y = rows(rng)
+    frame = pd.DataFrame(X, columns=["age", "height", "weight"])
+    model = EMLR().fit(frame, y)
+    table = pd.DataFrame(model.pattern_table())
+    assert table["rows"].is_monotonic_decreasing
+    assert table["rows"].sum() == len(X)
+    line = table[table["missing"] == "age, weight"].iloc[0]
+    assert np.isnan(line["age"])
+    row = pd.DataFrame({"age": [np.nan], "height": [2.0], "weight": [np.nan]})
+    by_hand = line["intercept"] + 2.0 * line["height"]
+    np.testing.assert_allclose(model.predict(row), by_hand)
+    two = pd.DataFrame(EMLR().fit(X, np.column_stack([y, -y])).pattern_table())
+    assert two["target"].tolist() == [0, 1] * len(table)
+    assert list(two.columns[-3:]) == ["x0", "x1", "x2"]
+
+
+# --- parameters ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (FactorizedLR(order=-1), r"order=-1; it must be a whole number from 0 to 3"),
+        (FactorizedLR(alphas=()), r"alphas=\(\); give one or more ridge strengths"),
+        (FactorizedLR(alphas=(-1.0,)), r"alphas=\(-1.0,\); give one or more"),
+        (ExpandedLR(alphas=(np.inf,)), "ridge strengths must be finite"),
+        (ExpandedLR(min_rows=1000), r"no pattern has min_rows=1000 rows.*Lower"),
+        (EMLR(algorithm="fast"), "'fast'; choose 'accelerated' or 'reference'"),
+        (EMLR(max_iter=0), "max_iter=0; it must be at least 1"),
+        (EMLR(tol=-1), "tol=-1; it must be >= 0"),
+        (ExpandedLR(cv=500), r"n_samples=300, fewer than the 500 folds of cv=500"),
+    ],
+    ids=name_of,
+)
+def test_bad_parameters_are_refused_at_fit(model, message, rng):
+    X, y = rows(rng)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_an_absurd_number_of_coefficients_is_refused_before_any_work(rng):
+    X = rng.standard_normal((50, 30))
+    with pytest.raises(ValueError, match=r"order=3 with 30 features .* Lower the"):
+        FactorizedLR(order=3).fit(X, X[:, 0])
+
+
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(ValueError, match="holds no rows; add some first"):
+        ConstantImputedLR().fit_moments(PatternMoments.empty(2))
+
+
+def test_one_row_is_enough_without_a_choice_of_strength():
+    X, y = np.array([[1.0, np.nan]]), np.array([3.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for model in (
+            ConstantImputedLR(),
+            FactorizedLR(alphas=(1.0,)),
+            ExpandedLR(alphas=(1.0,)),
+            EMLR(),
+        ):
+            np.testing.assert_allclose(model.fit(X, y).predict(X), 3.0, rtol=1e-6)
