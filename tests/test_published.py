@@ -65,9 +65,9 @@ def check_rows(model, setting, d, largest, tolerance, published_rows):
                 np.testing.assert_allclose(mse, theirs, rtol=tolerance)
 
 
-# In the self-masked setting with d = 6 and 8 the noise-free target makes the covariance
-# singular before the criterion stops the iterations; what R's sweep operator does with
-# it from there on is rounding, and not reproduced.
+# In the self-masked setting with d = 6 the noise-free target drives its residual variance
+# to 1e-13 before the criterion stops the iterations. Dividing by such a pivot, as the
+# sweep operator of R's norm does, leaves few digits, and they are not reproduced.
 REFERENCE = [
     (setting, d, n)
     for setting, d in CELLS
@@ -79,13 +79,13 @@ REFERENCE = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("setting", "d", "n"), REFERENCE)
 def test_the_plain_em_reproduces_the_published_rows(setting, d, n, published_rows):
-    singular = setting == "selfmasked" and d in (6, 8)
+    singular = setting == "selfmasked" and d == 6
     for repetition in range(5):
         key = (setting, d, n, repetition, "EMLR")
         model = EMLR(algorithm="reference")
         for split, mse, _ in scores(model, setting, d, repetition, n):
             theirs = published_rows[(*key, split)][0]
-            np.testing.assert_allclose(mse, theirs, rtol=0.02 if singular else 1e-6)
+            np.testing.assert_allclose(mse, theirs, rtol=0.05 if singular else 1e-6)
 
 
 @pytest.mark.slow
