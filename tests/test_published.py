@@ -65,8 +65,8 @@ def check_rows(model, setting, d, largest, tolerance, published_rows):
                 np.testing.assert_allclose(mse, theirs, rtol=tolerance)
 
 
-# In the self-masked setting with d = 6 the noise-free target drives its residual variance
-# to 1e-13 before the criterion stops the iterations. Dividing by such a pivot, as the
+# In the self-masked setting with d = 6 the noise-free target drives its residual
+# variance to 1e-13 before the criterion stops the iterations. Dividing by it, as the
 # sweep operator of R's norm does, leaves few digits, and they are not reproduced.
 REFERENCE = [
     (setting, d, n)
