@@ -58,12 +58,16 @@ class GaussianData:
         Sum of all weights.
     n_observed : ndarray of shape (k,)
         Sum of the weights of the rows that observe each column.
+    varies : bool ndarray of shape (k,)
+        False for columns without spread.
     """
 
     def __init__(self, moments: PatternMoments):
         self.n_columns = moments.n_features + moments.n_targets
         self.n_rows = float(moments.count.sum())
-        self.shift, self.scale, self.n_observed = column_scales(moments)
+        scales = column_scales(moments)
+        self.shift, self.scale = scales.mean, scales.std
+        self.n_observed, self.varies = scales.count, scales.varies
         self.chunks = list(self._lay_out(moments))
         n_threads = min(len(self.chunks), os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None

@@ -321,11 +321,15 @@ class PatternMoments:
 
 
 class ColumnScales(NamedTuple):
-    """Mean, standard deviation and count of the observed values of each column."""
+    """Mean, standard deviation and count of the observed values of each column.
+
+    ``varies`` is False for columns without spread.
+    """
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
     count: NDArray[np.float64]
+    varies: NDArray[np.bool_]
 
 
 def column_scales(moments: PatternMoments) -> ColumnScales:
@@ -347,7 +351,7 @@ def column_scales(moments: PatternMoments) -> ColumnScales:
     square += np.diagonal(moments.condensed_scatter, axis1=1, axis2=2).sum(axis=0)
     std = np.sqrt(square / known)
     constant = std <= 1e-13 * np.abs(mean)
-    return ColumnScales(mean, np.where(constant, 1.0, std), count)
+    return ColumnScales(mean, np.where(constant, 1.0, std), count, ~constant)
 
 
 class _Moments(NamedTuple):
@@ -464,6 +468,8 @@ def _batch_moments(
     error = product[:, n_columns, :n_columns] / count[:, None]
     scatter = product[:, :n_columns, :n_columns]
     scatter -= count[:, None, None] * error[:, :, None] * error[:, None, :]
+    diagonal = np.einsum("pii->pi", scatter)  # a view
+    np.maximum(diagonal, 0.0, out=diagonal)  # the correction may round below zero
     return _Moments(count, mean + error, scatter)
 
 

@@ -42,7 +42,10 @@ def ridge_path(
 
 def check_alphas(alphas) -> tuple[float, ...]:
     """Return the ridge strengths as floats, or say what is wrong with them."""
-    values = np.atleast_1d(np.asarray(alphas, dtype=float))
+    try:
+        values = np.atleast_1d(np.asarray(alphas, dtype=float))
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.ndim != 1 or values.size == 0 or not (values >= 0).all():
         raise ValueError(
             f"alphas={alphas!r}; give one or more ridge strengths >= 0, such as "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from missfit.maps import AffineMaps
 from missfit.moments import PatternMoments, check_weight
 from missfit.patterns import PatternGroups, group_rows
+from missfit.ridge import check_alphas
 from missfit.tables import with_nan
 
 
@@ -27,12 +30,13 @@ class Split(NamedTuple):
 class NanRegressor(RegressorMixin, BaseEstimator, ABC):
     """A regressor that takes NaN in X, at fit and at predict."""
 
-    def _check_fit(self, X: Any, y: Any) -> tuple[NDArray, NDArray]:
-        """Return X and y as float64 and remember the features."""
+    def _check_fit(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        """Return X and y as float64 and remember the features, or compare them."""
         X, y = validate_data(
             self,
             with_nan(X),
             y,
+            reset=reset,
             dtype=np.float64,
             ensure_all_finite="allow-nan",
             multi_output=True,
@@ -79,12 +83,14 @@ class PatternPredictor(NanRegressor):
 
     alphas: Any  # of the predictors that choose a ridge strength
     cv: Any
+    n_features_in_: int
     feature_names_in_: NDArray
-    _stream: list[PatternMoments]
-    _stream_rows: int
+    _y_ndim_: int
+    _stream_: list[PatternMoments]
+    _stream_rows_: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to rows.
+        """Fit to rows, forgetting any fit before.
 
         Parameters
         ----------
@@ -95,13 +101,17 @@ class PatternPredictor(NanRegressor):
         sample_weight : array-like of shape (n,), optional
             A weight of 2 equals repeating the row.
         """
-        X, y = self._check_fit(X, y)
-        self._check_parameters(X.shape[1])
-        self._forget_stream()
-        self._y_ndim = y.ndim
-        if not self._needs_folds():
-            return self._solve(PatternMoments.from_data(X, y, sample_weight), [])
-        return self._solve(*moments_and_splits(X, y, sample_weight, self.cv))
+        trial = self._trial()
+        X, y = trial._check_fit(X, y)
+        trial._check_parameters(X.shape[1])
+        trial._y_ndim_ = y.ndim
+        if trial._needs_folds():
+            moments, splits = moments_and_splits(X, y, sample_weight, self.cv)
+        else:
+            moments, splits = PatternMoments.from_data(X, y, sample_weight), []
+        trial._solve(moments, splits)
+        trial._fit_beside_rows(X, y, sample_weight)
+        return self._become(trial)
 
     def fit_moments(
         self, moments: PatternMoments, folds: list[PatternMoments] | None = None
@@ -115,51 +125,98 @@ class PatternPredictor(NanRegressor):
             The moments of each fold of the rows, which add up to ``moments``; needed
             where a ridge strength is chosen by cross-validation.
         """
-        self._check_parameters(moments.n_features)
-        if not moments.count.sum() > 0:
-            raise ValueError("the table of moments holds no rows; add some first.")
-        if self._needs_folds() and not folds:
+        trial = self._trial()
+        _check_table(moments, folds)
+        trial._check_parameters(moments.n_features)
+        if trial._needs_folds() and (not folds or len(folds) < 2):
             raise ValueError(
                 f"alphas={self.alphas!r} has several strengths to choose from, which "
-                "takes folds=, a list of PatternMoments, one per fold. Give it, or one "
-                "strength, such as alphas=(1.0,)."
+                "takes folds=, a list of two or more PatternMoments, one per fold. "
+                "Give it, or one strength, such as alphas=(1.0,)."
             )
-        self._forget_stream()
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_features_in_ = moments.n_features
-        self._y_ndim = 1 if moments.n_targets == 1 else 2
-        return self._solve(moments, splits_of_folds(folds or []))
+        trial.n_features_in_ = moments.n_features
+        trial._y_ndim_ = 1 if moments.n_targets == 1 else 2
+        trial._solve(moments, splits_of_folds(folds or []))
+        trial._fit_beside_moments(moments, folds)
+        return self._become(trial)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to all rows given so far, as they come.
+        """Fit to all rows given so far to `partial_fit`; `fit` starts anew.
 
         Keeps the moments of the rows, not the rows. Where a ridge strength is chosen,
-        row i of the stream is in fold i modulo the number of folds.
+        row i of the stream is in fold i modulo ``cv``, a number here; until two folds
+        have rows the first strength is taken. If it raises, the model stays as it was.
         """
-        first = not hasattr(self, "_stream")
-        X, y = self._check_stream(X, y, first)
-        self._check_parameters(X.shape[1])
-        n_folds = self._n_stream_folds() if self._needs_folds() else 1
-        seen = 0 if first else self._stream_rows
-        fold = (seen + np.arange(len(X))) % n_folds
+        first = not hasattr(self, "_stream_")
+        trial = self._trial(keep=not first)
+        X, y = trial._check_fit(X, y, reset=first)
+        trial._check_parameters(X.shape[1])
+        trial._y_ndim_ = y.ndim
+        if sample_weight is not None and not first and not np.any(sample_weight):
+            return self  # no rows, in effect
+        stream, seen = trial._deal(X, y, sample_weight)
+        moments = total_moments(stream)
+        splits = splits_of_folds(stream) if trial._needs_folds() else []
+        trial._solve(moments, usable_splits(splits))
+        trial._fit_beside_moments(moments, stream if len(stream) > 1 else None)
+        trial._stream_, trial._stream_rows_ = stream, seen
+        return self._become(trial)
+
+    def _deal(self, X, y, sample_weight) -> tuple[list[PatternMoments], int]:
+        """Add the rows of a chunk to the folds of the stream, one after the other."""
+        n_folds = self._n_stream_folds()
+        stream, seen = (
+            getattr(self, "_stream_", None),
+            getattr(self, "_stream_rows_", 0),
+        )
+        if stream is None:
+            t = 1 if y.ndim == 1 else y.shape[1]
+            stream = [PatternMoments.empty(X.shape[1], t)] * n_folds
+        if len(stream) != n_folds:
+            raise ValueError(
+                f"cv={self.cv!r}, but the stream was dealt to {len(stream)} folds from "
+                "its first chunk on. Keep cv, or start anew with a clone."
+            )
+        weight = np.ones(len(X))
         if sample_weight is not None:
-            sample_weight = check_weight(sample_weight, len(X))
-        d, t = X.shape[1], 1 if y.ndim == 1 else y.shape[1]
-        stream = [PatternMoments.empty(d, t)] * n_folds if first else self._stream
+            weight = check_weight(sample_weight, len(X))
+        fold = (seen + np.arange(len(X))) % n_folds
         stream = list(stream)
-        for k in np.unique(fold):
-            rows = fold == k
-            weight = None if sample_weight is None else sample_weight[rows]
-            if weight is None or weight.any():
-                stream[k] = stream[k] + PatternMoments.from_data(
-                    X[rows], y[rows], weight
-                )
-        splits = splits_of_folds([part for part in stream if len(part)])
-        self._y_ndim = y.ndim
-        self._solve(total_moments(stream), splits if self._needs_folds() else [])
-        self._stream, self._stream_rows = stream, seen + len(X)
+        for k in range(n_folds):
+            rows = (fold == k) & (weight > 0)
+            if rows.any():
+                chunk = PatternMoments.from_data(X[rows], y[rows], weight[rows])
+                stream[k] = stream[k] + chunk
+        return stream, seen + len(X)
+
+    def _n_stream_folds(self) -> int:
+        """Folds that a stream is dealt to: those of cv, one without cv."""
+        if not hasattr(self, "cv"):
+            return 1
+        n_folds = 5 if self.cv is None else self.cv
+        if not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
+            raise ValueError(
+                f"cv={self.cv!r}; partial_fit deals rows to folds as they come, so "
+                "that cv must be a number of folds >= 2."
+            )
+        return int(n_folds)
+
+    def _trial(self, *, keep: bool = False) -> Any:
+        """Return a copy to fit, so that a failure leaves the model as it was."""
+        trial = copy.copy(self)
+        if not keep:
+            trial._forget()
+        return trial
+
+    def _become(self, trial: Any) -> Any:
+        self._forget()
+        vars(self).update(vars(trial))
         return self
+
+    def _forget(self) -> None:
+        """Drop what was learned: the names that end in an underscore."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict rows, NaN where missing.
@@ -213,12 +270,11 @@ class PatternPredictor(NanRegressor):
             table[str(name)] = slopes[:, :, j].ravel().tolist()
         return table
 
-    def _solve(self, moments: PatternMoments, splits: list[Split]) -> Any:
+    def _solve(self, moments: PatternMoments, splits: list[Split]) -> None:
         """Fit to moments and, where a strength is chosen, the splits to choose by."""
+        self._fit_moments(moments, splits)
         self.patterns_ = moments.patterns
         self.pattern_count_ = moments.count
-        self._fit_moments(moments, splits)
-        return self
 
     @abstractmethod
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
@@ -233,38 +289,17 @@ class PatternPredictor(NanRegressor):
 
     def _needs_folds(self) -> bool:
         """Whether the fit has a ridge strength to choose."""
-        return len(getattr(self, "alphas", ())) > 1
+        return hasattr(self, "alphas") and len(check_alphas(self.alphas)) > 1
 
-    def _n_stream_folds(self) -> int:
-        n_folds = getattr(self.cv, "n_splits", self.cv)
-        if not isinstance(n_folds, (int, np.integer)):
-            raise ValueError(
-                f"cv={self.cv!r}; partial_fit deals rows to folds as they come, so cv "
-                "must be a number of folds. Give one, or a single strength in alphas."
-            )
-        return int(n_folds)
+    def _fit_beside_rows(self, X, y, sample_weight) -> None:
+        """Fit what a predictor has beside it, given rows."""
 
-    def _check_stream(self, X: Any, y: Any, first: bool):
-        X, y = validate_data(
-            self,
-            with_nan(X),
-            y,
-            reset=first,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            multi_output=True,
-            y_numeric=True,
-        )
-        return X, np.asarray(y, dtype=np.float64)
-
-    def _forget_stream(self) -> None:
-        for name in ("_stream", "_stream_rows"):
-            if hasattr(self, name):
-                delattr(self, name)
+    def _fit_beside_moments(self, moments, folds) -> None:
+        """Fit what a predictor has beside it, given moments."""
 
     def _shaped(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Drop the target axis where y had none."""
-        return values[:, 0] if self._y_ndim == 1 else values
+        return values[:, 0] if self._y_ndim_ == 1 else values
 
 
 def moments_and_splits(
@@ -272,8 +307,8 @@ def moments_and_splits(
 ) -> tuple[PatternMoments, list[Split]]:
     """Moments of all rows, and of the training and test rows of each split.
 
-    Where the test rows of the splits are a partition, every row is read once: the
-    moments of a split's training rows are the sum of the other folds'.
+    Where the test rows of the splits are a partition and training takes all others,
+    every row is read once: a split's training moments are the sum of the other folds'.
     """
     weight = None if sample_weight is None else check_weight(sample_weight, len(X))
     splits = _row_splits(X, y, cv)
@@ -284,37 +319,78 @@ def moments_and_splits(
             return PatternMoments.empty(X.shape[1], 1 if y.ndim == 1 else y.shape[1])
         return PatternMoments.from_data(X[rows], y[rows], chosen)
 
-    tests = np.concatenate([test for _, test in splits])
-    trains = sum(len(train) for train, _ in splits)
-    is_partition = len(tests) == len(X) and len(np.unique(tests)) == len(X)
-    if is_partition and trains == (len(splits) - 1) * len(X):
+    if _are_folds(splits, len(X)):
         folds = [part(test) for _, test in splits]
-        return total_moments(folds), splits_of_folds(folds)
-    return (
-        PatternMoments.from_data(X, y, weight),
-        [Split(part(train), part(test)) for train, test in splits],
-    )
-
-
-def _row_splits(X, y, cv) -> list[tuple[NDArray, NDArray]]:
-    splitter: Any = check_cv(cv)
-    n_splits = splitter.get_n_splits(X, y)
-    if len(X) < n_splits:
+        moments, pairs = total_moments(folds), splits_of_folds(folds)
+    else:
+        moments = PatternMoments.from_data(X, y, weight)
+        pairs = [Split(part(train), part(test)) for train, test in splits]
+    pairs = usable_splits(pairs)
+    if not pairs:
         raise ValueError(
-            f"X has n_samples={len(X)}, fewer than the {n_splits} folds of cv={cv!r}. "
+            f"cv={cv!r} leaves no split with rows (of weight > 0) in both parts. Give "
+            "another cv, or one strength, such as alphas=(1.0,)."
+        )
+    return moments, pairs
+
+
+def _row_splits(X, y, cv: Any) -> list[tuple[NDArray, NDArray]]:
+    if isinstance(cv, (int, np.integer)) and len(X) < cv:
+        raise ValueError(
+            f"X has n_samples={len(X)}, fewer than the {cv} folds of cv={cv!r}. "
             "Give fewer folds, or one strength, such as alphas=(1.0,)."
         )
+    chosen: Any = cv
+    splitter: Any = check_cv(chosen)
     return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y)]
+
+
+def _are_folds(splits: list[tuple[NDArray, NDArray]], n: int) -> bool:
+    """Whether the test rows are a partition and training takes all others."""
+    if not splits:
+        return False
+    tests = np.concatenate([test for _, test in splits])
+    return (
+        len(tests) == n
+        and len(np.unique(tests)) == n
+        and all(
+            len(train) + len(test) == n and len(np.union1d(train, test)) == n
+            for train, test in splits
+        )
+    )
 
 
 def splits_of_folds(folds: list[PatternMoments]) -> list[Split]:
     """One split per fold: test on it, train on the sum of the others."""
-    if len(folds) == 1:
+    if len(folds) < 2:
         return []
+    others = [[f for j, f in enumerate(folds) if j != k] for k in range(len(folds))]
     return [
-        Split(total_moments([other for other in folds if other is not fold]), fold)
-        for fold in folds
+        Split(total_moments(rest), fold)
+        for rest, fold in zip(others, folds, strict=True)
     ]
+
+
+def usable_splits(splits: list[Split]) -> list[Split]:
+    """Return the splits with rows in both parts."""
+    return [split for split in splits if len(split.train) and len(split.test)]
+
+
+def _check_table(moments: Any, folds: Any) -> None:
+    if not isinstance(moments, PatternMoments):
+        raise TypeError(
+            f"fit_moments takes PatternMoments, not {type(moments).__name__}; build "
+            "them with PatternMoments.from_data(X, y), or call fit(X, y)."
+        )
+    if not moments.count.sum() > 0:
+        raise ValueError("the table of moments holds no rows; add some first.")
+    if folds and not np.isclose(
+        sum(fold.count.sum() for fold in folds), moments.count.sum()
+    ):
+        raise ValueError(
+            f"the folds hold {sum(fold.count.sum() for fold in folds):g} rows and the "
+            f"table {moments.count.sum():g}; the folds must add up to the table."
+        )
 
 
 def total_moments(parts: list[PatternMoments]) -> PatternMoments:
@@ -325,28 +401,63 @@ def total_moments(parts: list[PatternMoments]) -> PatternMoments:
     return total
 
 
-def mean_r2(maps: AffineMaps, moments: PatternMoments) -> float:
-    """R2 of affine maps on the rows of a table of moments, the mean over targets.
+class Choice(NamedTuple):
+    """A ridge strength, and the cross-validated R2 of each (empty without splits)."""
+
+    alpha: float
+    scores: dict[float, float]
+
+
+def choose_alpha(
+    alphas: tuple[float, ...],
+    splits: list[Split],
+    path: Callable[[PatternMoments], Iterable[Callable[[NDArray], AffineMaps]]],
+) -> Choice:
+    """Choose the strength of the best mean R2 over the splits.
+
+    ``path(train)`` yields, for each strength, a function from patterns to maps. Where a
+    test part has no spread of its own, as a single row, the squared errors of all parts
+    are pooled instead. Without splits the first strength is taken.
+    """
+    if len(alphas) == 1 or not splits:
+        return Choice(alphas[0], {})
+    errors, spreads = [], []
+    for train, test in splits:
+        maps = [model(test.patterns) for model in path(train)]
+        errors.append([squared_error(m, test) for m in maps])
+        spreads.append(target_spread(test))
+    error, spread = np.array(errors), np.array(spreads)[:, None, :]  # (s, a, t)
+    if (spread > 0).all():
+        score = (1 - error / spread).mean(axis=(0, 2))
+    else:
+        whole = target_spread(total_moments([split.test for split in splits]))
+        met = np.where(whole > 0, whole, 1.0)
+        score = (1 - error.sum(axis=0) / met).mean(axis=1)
+    scores = dict(zip(alphas, score.tolist(), strict=True))
+    return Choice(max(scores, key=lambda alpha: scores[alpha]), scores)
+
+
+def squared_error(maps: AffineMaps, moments: PatternMoments) -> NDArray[np.float64]:
+    """Sum of squared errors of maps on the rows of a table of moments, per target.
 
     ``maps`` are those of the table's patterns. The squared error of a pattern is
     v'scatter v + count (mean'v - intercept)^2 with v = (-coef, 1).
     """
     t = moments.n_targets
-    error, weight = np.zeros(t), moments.count.sum()
-    total, spread = np.zeros(t), np.zeros(t)
-    means = []
+    error = np.zeros(t)
     for block in moments.blocks():
         coef, intercept = maps.coef[block.index], maps.intercept[block.index]
         v = np.concatenate([-coef, np.broadcast_to(np.eye(t), (*coef.shape[:2], t))], 2)
         gap = np.einsum("ptk,pk->pt", v, block.mean) - intercept
         scatter = np.einsum("ptk,ptk->pt", v @ block.scatter, v)
         error += scatter.sum(axis=0) + block.count @ gap**2
-        y_mean = block.mean[:, -t:]
-        means.append(y_mean)
-        total += block.count @ y_mean
-        spread += np.diagonal(block.scatter, axis1=1, axis2=2)[:, -t:].sum(axis=0)
-    spread += moments.count @ (np.concatenate(means) - total / weight) ** 2
-    # as scikit-learn: a constant target is either met or not
-    constant = spread <= 0
-    ratio = np.divide(error, spread, out=(error > 0).astype(float), where=~constant)
-    return float(np.mean(1 - ratio))
+    return error
+
+
+def target_spread(moments: PatternMoments) -> NDArray[np.float64]:
+    """Sum of squares of each target about its mean."""
+    _, values, weight = moments.points()
+    y = values[:, moments.n_features :]
+    gap = y - weight @ y / weight.sum()
+    inner = np.diagonal(moments.condensed_scatter, axis1=1, axis2=2).sum(axis=0)
+    return weight @ gap**2 + inner[moments.n_features :]

@@ -56,11 +56,13 @@ class ConstantImputedLR(PatternPredictor):
         scales = column_scales(moments)
         design = _design_moments(moments, scales.mean, scales.std)
         d = moments.n_features
-        spread = np.sqrt(np.diag(design.cov))
-        spread[spread < 1e-12] = 1.0  # an indicator that never varies
+        spread = np.sqrt(np.maximum(np.diag(design.cov), 0.0))
+        constant = spread < 1e-12  # an indicator or a feature that never varies
+        spread[constant] = 1.0
         gram = design.cov[: 2 * d, : 2 * d] / spread[: 2 * d] / spread[: 2 * d, None]
         cross = design.cov[: 2 * d, 2 * d :] / spread[: 2 * d, None]
         (solution,) = ridge_path(gram, cross, (0.0,))
+        solution[constant[: 2 * d]] = 0.0
         solution = (solution / spread[: 2 * d, None]).T  # (t, 2d) in standard units
         shift, scale = scales.mean[:d], scales.std[:d]
         y_shift, y_scale = scales.mean[d:], scales.std[d:]
@@ -71,7 +73,7 @@ class ConstantImputedLR(PatternPredictor):
         imputation = np.divide(
             mask_coef, coef, out=np.tile(shift, (len(coef), 1)), where=coef != 0
         )
-        one = self._y_ndim == 1
+        one = self._y_ndim_ == 1
         self.coef_ = coef[0] if one else coef
         self.mask_coef_ = mask_coef[0] if one else mask_coef
         self.intercept_ = float(intercept[0]) if one else intercept

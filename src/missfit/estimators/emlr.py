@@ -25,7 +25,7 @@ from missfit.patterns import group_rows
 from missfit.tables import blocks
 
 PRIOR_ROWS = 0.3  # safe from d = 10 to d = 50, and not felt with many rows
-FLOOR = 1e-4  # share of the variance of y that is always left unexplained
+FLOOR = 5e-4  # share of the variance of y that is always left unexplained
 WARM_ROWS = 10_000  # rows of a first fit where twice as many and more are kept as rows
 
 
@@ -41,12 +41,12 @@ class EMLR(PatternPredictor):
     ----------
     algorithm : {"accelerated", "reference"}
         "accelerated" is EM with SQUAREM steps, a covariance pulled towards the diagonal
-        by 0.3 pseudo-rows, and at least 1e-4 of the variance of y left unexplained.
+        by 0.3 pseudo-rows, and at least 5e-4 of the variance of y left unexplained.
         "reference" is the plain EM of R's package norm, which the paper's authors used:
         no prior, at most 1,000 iterations; with noise-free data it stops long before it
         has converged.
     max_iter : int
-        Most EM steps.
+        Most EM steps; "accelerated" ends the cycle of three that it is in.
     tol : float, optional
         "accelerated" stops once a cycle of three steps gains less log-likelihood per
         row than this, by default 1e-5; "reference" once no parameter in standard units
@@ -131,9 +131,14 @@ class EMLR(PatternPredictor):
         slopes = _regression(fit.cov, d) * data.scale[d:, None] / data.scale[:d]
         intercept = self.mean_[d:] - slopes @ self.mean_[:d]
         residual = fit.cov[d:, d:] - _regression(fit.cov, d) @ fit.cov[:d, d:]
-        self._residual_variance = np.maximum(np.diag(residual), 0) * data.scale[d:] ** 2
-        self._standard = data.shift[:d], data.scale[:d], fit.mean[:d], fit.cov[:d, :d]
-        one = self._y_ndim == 1
+        # a constant target is known; in standard units the floor would say otherwise
+        left = np.where(data.varies[d:], np.maximum(np.diag(residual), 0.0), 0.0)
+        self._residual_variance_ = left * data.scale[d:] ** 2
+        # complete data never needed an inverse, a row to predict may
+        lack = max(0.0, 1e-12 - np.linalg.eigvalsh(fit.cov[:d, :d])[0])
+        law = fit.mean[:d], fit.cov[:d, :d] + lack * np.eye(d)
+        self._standard_ = data.shift[:d], data.scale[:d], *law
+        one = self._y_ndim_ == 1
         self.coef_ = slopes[0] if one else slopes
         self.intercept_ = float(intercept[0]) if one else intercept
 
@@ -143,8 +148,8 @@ class EMLR(PatternPredictor):
             return plain_em(data, max_iter=self.max_iter, tol=tol)
         except np.linalg.LinAlgError as error:
             raise ValueError(
-                f"the plain EM met a singular covariance ({error}): features are "
-                "constant, collinear or more than the rows. Use "
+                f"the plain EM met a singular covariance ({error}): columns of X or y "
+                "are constant, collinear or more than the rows. Use "
                 "EMLR(algorithm='accelerated'), whose prior holds them."
             ) from error
 
@@ -177,18 +182,18 @@ class EMLR(PatternPredictor):
             Also return the standard deviation of y given what is observed,
             sqrt(s2 + b_mis' Var(X_mis | x_obs) b_mis).
         """
+        if not return_std:
+            return super().predict(X)
         X = self._check_predict(X)
         groups = group_rows(np.isnan(X))
         maps = self._maps(groups.patterns)
         index = groups.pattern_of_row()
-        mean = self._shaped(maps.evaluate(X, index))
-        if not return_std:
-            return mean
-        return mean, self._shaped(np.sqrt(np.asarray(maps.variance)[index]))
+        spread = np.sqrt(np.asarray(maps.variance)[index])
+        return self._shaped(maps.evaluate(X, index)), self._shaped(spread)
 
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        shift, scale, mean, cov = self._standard
+        shift, scale, mean, cov = self._standard_
         t, d = coef.shape
         shape = (len(patterns), t)
         variance = np.empty(shape)
@@ -202,7 +207,7 @@ class EMLR(PatternPredictor):
                 )
                 maps.coef[block, k] = part.coef / scale
                 maps.intercept[block, k] = part.intercept - maps.coef[block, k] @ shift
-                variance[block, k] = part.variance + self._residual_variance[k]
+                variance[block, k] = part.variance + self._residual_variance_[k]
         return maps
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.base import (
     PatternPredictor,
     Split,
-    mean_r2,
-    total_moments,
+    choose_alpha,
+    usable_splits,
 )
 from missfit.maps import AffineMaps
 from missfit.moments import PatternMoments
 from missfit.patterns import PatternGroups, find_keys, pattern_keys
 from missfit.ridge import check_alphas
+
+LEAST_ALPHA = 1e-12  # a weaker ridge is lost in rounding
 
 
 class ExpandedLR(PatternPredictor):
@@ -47,8 +51,8 @@ class ExpandedLR(PatternPredictor):
         Cross-validation that chooses, by the mean R2 of the folds; any cv argument of
         scikit-learn. A number means contiguous folds.
     min_rows : int, optional
-        Patterns with fewer rows (a sum of weights) are left out of the fit and treated
-        like patterns never seen.
+        Patterns with fewer rows (a sum of weights) are left out of the fit and of the
+        choice of alpha, and treated like patterns never seen.
     fallback : estimator, optional
         A predictor that takes NaN, fitted to all rows, for patterns never seen or left
         out. By default they are predicted by the intercept b.
@@ -70,8 +74,9 @@ class ExpandedLR(PatternPredictor):
     -----
     A feature missing only at predict makes a pattern never seen; so does a row with
     nothing observed, unless there were such rows at fit. A feature all missing at fit
-    is ignored in the patterns seen. With alpha = 0, constant or collinear features and
-    patterns of few rows get the solution of least norm.
+    is ignored in the patterns seen. At alpha = 0 (or below 1e-12) each pattern is
+    fitted by least squares on its own, of least norm in standard units where its rows
+    do not determine it, and b is the mean of y.
 
     Examples
     --------
@@ -83,6 +88,8 @@ class ExpandedLR(PatternPredictor):
     >>> ExpandedLR(alphas=(1e-3,)).fit(X, y).predict([[1.0, 2.0]]).round(3).tolist()
     [3.0]
     """
+
+    fallback_: Any
 
     def __init__(
         self,
@@ -97,40 +104,14 @@ class ExpandedLR(PatternPredictor):
         self.min_rows = min_rows
         self.fallback = fallback
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ExpandedLR:
-        """Fit to rows; see `PatternPredictor.fit`."""
-        super().fit(X, y, sample_weight)
-        X, y = self._check_fit(X, y)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self._fit_fallback(lambda fallback: fallback.fit(X, y, **weights))
-        return self
-
-    def fit_moments(self, moments: PatternMoments, folds: Any = None) -> ExpandedLR:
-        """Fit to a table of moments; see `PatternPredictor.fit_moments`."""
-        super().fit_moments(moments, folds)
-        self._fit_fallback(lambda fallback: fallback.fit_moments(moments, folds))
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ExpandedLR:
-        """Fit to all rows given so far; see `PatternPredictor.partial_fit`."""
-        super().partial_fit(X, y, sample_weight)
-        folds = self._stream
-        total = total_moments(folds)
-        self._fit_fallback(lambda fallback: fallback.fit_moments(total, folds))
-        return self
-
-    def _fit_fallback(self, fit: Callable[[Any], Any]) -> None:
-        self.fallback_ = None
-        if self.fallback is None:
-            return
-        fallback = clone(self.fallback)
-        try:
-            self.fallback_ = fit(fallback)
-        except AttributeError as error:
-            raise TypeError(
-                f"fallback={self.fallback!r} cannot be fitted here ({error}). A table "
-                "of moments or a stream takes a predictor of missfit with fit_moments."
-            ) from error
+    def _check_parameters(self, n_features: int) -> None:
+        check_alphas(self.alphas)
+        if self.min_rows is not None and not (
+            isinstance(self.min_rows, Real) and self.min_rows >= 0
+        ):
+            raise ValueError(
+                f"min_rows={self.min_rows!r}; give a number >= 0, or None."
+            )
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         alphas = check_alphas(self.alphas)
@@ -144,41 +125,88 @@ class ExpandedLR(PatternPredictor):
                 )
         self._warn_of_rare_patterns(kept)
         scale = expanded_scales(kept)
-        self.cv_scores_ = {}
-        self.alpha_ = alphas[0]
-        if len(alphas) > 1:
-            self.cv_scores_ = self._scores(splits, alphas, scale)
-            self.alpha_ = max(self.cv_scores_, key=lambda a: self.cv_scores_[a])
-        (solution,) = solve_expanded(moments, (self.alpha_,), scale)
-        self._maps_seen = solution.maps
-        b = solution.intercept
-        self.intercept_ = float(b[0]) if self._y_ndim == 1 else b
+        if self.min_rows is not None:
+            splits = self._splits_of_frequent(splits, kept, moments)
 
-    def _scores(self, splits: list[Split], alphas, scale) -> dict[float, float]:
-        scores = np.zeros(len(alphas))
+        def path(train: PatternMoments):
+            return [solution.at for solution in solve_expanded(train, alphas, scale)]
+
+        self.alpha_, self.cv_scores_ = choose_alpha(alphas, splits, path)
+        (solution,) = solve_expanded(moments, (self.alpha_,), scale)
+        self._maps_seen_ = solution.maps
+        b = solution.intercept
+        self.intercept_ = float(b[0]) if self._y_ndim_ == 1 else b
+
+    def _splits_of_frequent(self, splits, kept, moments) -> list[Split]:
+        """Leave rare patterns out of both parts: they do not help to choose."""
+        table = pattern_keys(kept.patterns)
+        total = moments.count.sum()
+        chosen = []
         for train, test in splits:
-            solutions = solve_expanded(train, alphas, scale)
-            scores += [mean_r2(s.at(test.patterns), test) for s in solutions]
-        return dict(zip(alphas, (scores / len(splits)).tolist(), strict=True))
+            share = train.count.sum() / total
+            frequent = train.count >= self.min_rows * share
+            known = find_keys(table, pattern_keys(train.patterns)) >= 0
+            tested = find_keys(table, pattern_keys(test.patterns)) >= 0
+            chosen.append(Split(train.take(frequent & known), test.take(tested)))
+        return usable_splits(chosen)
+
+    def _fit_beside_rows(self, X, y, sample_weight) -> None:
+        self.fallback_ = None if self.fallback is None else clone(self.fallback)
+        if self.fallback_ is None:
+            return
+        if sample_weight is None:
+            self.fallback_.fit(X, y)
+        elif has_fit_parameter(self.fallback_, "sample_weight"):
+            self.fallback_.fit(X, y, sample_weight=sample_weight)
+        else:
+            raise TypeError(
+                f"fallback={self.fallback!r} takes no sample_weight. Give another "
+                "fallback, such as ConstantImputedLR(), or fit without weights."
+            )
+
+    def _fit_beside_moments(self, moments, folds) -> None:
+        self.fallback_ = None if self.fallback is None else clone(self.fallback)
+        if self.fallback_ is None:
+            return
+        if not hasattr(self.fallback_, "fit_moments"):
+            raise TypeError(
+                f"fallback={self.fallback!r} has no fit_moments, which a table of "
+                "moments or a stream takes. Give a predictor of missfit, or call fit "
+                "with rows."
+            )
+        self.fallback_.fit_moments(moments, folds)
 
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         b = np.atleast_1d(self.intercept_)
-        return ExpandedSolution(b, self._maps_seen).at(patterns)
+        maps = ExpandedSolution(b, self._maps_seen_).at(patterns)
+        unseen = self._is_unseen(patterns)
+        if self.fallback_ is not None and unseen.any():
+            if isinstance(self.fallback_, PatternPredictor):
+                theirs = self.fallback_._maps(patterns[unseen])
+                maps.intercept[unseen], maps.coef[unseen] = (
+                    theirs.intercept,
+                    theirs.coef,
+                )
+            else:  # it has no affine maps: predictions come from its rows
+                maps.intercept[unseen] = maps.coef[unseen] = np.nan
+        return maps
 
     def _predict_groups(self, X, groups: PatternGroups) -> NDArray[np.float64]:
         prediction = super()._predict_groups(X, groups)
-        if self.fallback_ is not None:
-            table = pattern_keys(self._maps_seen.patterns)
-            unseen = find_keys(table, pattern_keys(groups.patterns)) < 0
-            rows = np.flatnonzero(unseen[groups.pattern_of_row()])
-            if len(rows):
-                prediction[rows] = self.fallback_.predict(X[rows])
+        if self.fallback_ is not None and not hasattr(self.fallback_, "fit_moments"):
+            unseen = self._is_unseen(groups.patterns)[groups.pattern_of_row()]
+            if unseen.any():
+                prediction[unseen] = self.fallback_.predict(X[unseen])
         return prediction
+
+    def _is_unseen(self, patterns: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        table = pattern_keys(self._maps_seen_.patterns)
+        return find_keys(table, pattern_keys(patterns)) < 0
 
     def _warn_of_rare_patterns(self, moments: PatternMoments) -> None:
         n_coefficients = (~moments.patterns).sum(axis=1) + 1
         rare = moments.count < n_coefficients
-        if rare.any() and self.fallback is None:
+        if rare.any():
             warnings.warn(
                 f"{rare.sum()} of {len(rare)} patterns have fewer rows than "
                 "coefficients: their predictions can be wildly wrong. Give min_rows= "
@@ -229,7 +257,7 @@ def expanded_scales(moments: PatternMoments) -> ExpandedScales:
         mean = block.mean[:, : moments.n_features]
         inner = np.diagonal(block.scatter, axis1=1, axis2=2)[:, : moments.n_features]
         variance = inner / total + share * (1 - share) * mean**2
-        std[block.index, 1:] = np.sqrt(variance)
+        std[block.index, 1:] = np.sqrt(np.maximum(variance, 0.0))
         std[block.index, :1] = np.sqrt(share * (1 - share))
     return ExpandedScales(moments.patterns, np.where(std > 0, std, 1.0))
 
@@ -242,7 +270,8 @@ def solve_expanded(
     Patterns without scales are left out. Where none is left, b is the mean of y.
     """
     index = find_keys(pattern_keys(scale.patterns), pattern_keys(moments.patterns))
-    if (index < 0).any():
+    alphas = [alpha if alpha >= LEAST_ALPHA else 0.0 for alpha in alphas]
+    if (index < 0).any() or not len(moments):
         if (index < 0).all():
             mean = _target_mean(moments)
             return [ExpandedSolution(mean, _empty_maps(moments.take([])))] * len(alphas)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import comb
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.estimators.base import PatternPredictor, Split, mean_r2
+from missfit.estimators.base import PatternPredictor, Split, choose_alpha
 from missfit.maps import AffineMaps, factorized_maps
 from missfit.moments import PatternBlock, PatternMoments, column_scales
 from missfit.patterns import (
@@ -95,39 +95,23 @@ class FactorizedLR(PatternPredictor):
 
     def _check_parameters(self, n_features: int) -> None:
         check_alphas(self.alphas)
-        d, order = n_features, self.order
-        if not order >= 0 or order != int(order):
+        if not isinstance(self.order, Integral) or not 0 <= self.order <= n_features:
             raise ValueError(
-                f"order={order!r}; it must be a whole number from 0 to {d}."
-            )
-        order = min(int(order), d)
-        n_slopes = sum(comb(d, k) * (d - k) for k in range(order + 1))
-        n_coefficients = n_slopes + sum(
-            comb(d, k) for k in range(min(order + 1, d) + 1)
-        )
-        if n_coefficients > MAX_COEFFICIENTS:
-            raise ValueError(
-                f"order={order} with {d} features has {n_coefficients:,} coefficients, "
-                f"more than {MAX_COEFFICIENTS:,}. Lower the order: order=0 has "
-                f"{2 * d + 1:,}. ExpandedLR fits the patterns that occur, at any d."
+                f"order={self.order!r}; it must be a whole number from 0 to "
+                f"{n_features}, the number of features."
             )
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         alphas = check_alphas(self.alphas)
         columns = _Columns(moments, int(self.order))
         whole = columns.gram(moments)
-        spread = np.sqrt(np.diag(whole.cov)[: columns.n])
+        spread = np.sqrt(np.maximum(np.diag(whole.cov)[: columns.n], 0.0))
         spread[spread < 1e-10] = 1.0  # a column that never varies
-        self.cv_scores_ = {}
-        self.alpha_ = alphas[0]
-        if len(alphas) > 1:
-            scores = np.zeros(len(alphas))
-            for train, test in splits:
-                path = columns.solve(columns.gram(train), spread, alphas)
-                scores += [mean_r2(c.maps(test.patterns), test) for c in path]
-            scores /= len(splits)
-            self.cv_scores_ = dict(zip(alphas, scores.tolist(), strict=True))
-            self.alpha_ = max(self.cv_scores_, key=lambda a: self.cv_scores_[a])
+
+        def path(train: PatternMoments):
+            return [z.maps for z in columns.solve(columns.gram(train), spread, alphas)]
+
+        self.alpha_, self.cv_scores_ = choose_alpha(alphas, splits, path)
         (zeta,) = columns.solve(whole, spread, (self.alpha_,))
         self.subsets_ = zeta.subsets
         self.zeta_intercept_, self.zeta_coef_ = zeta.intercept, zeta.coef
@@ -170,14 +154,12 @@ class _Columns:
     def __init__(self, moments: PatternMoments, order: int):
         self.d, self.t = moments.n_features, moments.n_targets
         self.scales = column_scales(moments)
-        subsets = subsets_up_to(self.d, min(order + 1, self.d))
+        subsets = self._possible_subsets(moments, order)
         occurs = np.zeros(len(subsets), dtype=bool)
         for start in range(0, len(moments), 4096):
             block = moments.patterns[start : start + 4096]
             occurs |= subsets_inside(subsets, block).any(axis=0)
-        # a feature that is always missing tells nothing: its indicator is constant
-        empty = moments.patterns.all(axis=0)
-        self.subsets = subsets[occurs & ~subsets[:, empty].any(axis=1)]
+        self.subsets = subsets[occurs]
         size = self.subsets.sum(axis=1)
         slope_subsets = np.flatnonzero(size <= order)
         # column c is x_feature[c] times the indicator of subset[c]
@@ -186,9 +168,27 @@ class _Columns:
         self.subset = slope_subsets[row]
         self.indicators = np.flatnonzero(size > 0)
         self.n = len(self.feature) + len(self.indicators)
+        if self.n > MAX_COEFFICIENTS:
+            raise ValueError(
+                f"order={order} with these {self.d} features has {self.n:,} "
+                f"coefficients, more than {MAX_COEFFICIENTS:,}. Lower the order: "
+                f"order=0 has at most {2 * self.d + 1:,}. ExpandedLR takes any number "
+                "of features."
+            )
         self.columns_of_feature = [
             np.flatnonzero(self.feature == j) for j in range(self.d)
         ]
+
+    def _possible_subsets(self, moments: PatternMoments, order: int):
+        """Subsets of the features that are missing in some rows and observed in others.
+
+        The indicator of any other feature is constant and tells nothing.
+        """
+        varies = moments.patterns.any(axis=0) & ~moments.patterns.all(axis=0)
+        some = subsets_up_to(int(varies.sum()), min(order + 1, int(varies.sum())))
+        subsets = np.zeros((len(some), self.d), dtype=bool)
+        subsets[:, varies] = some
+        return subsets
 
     def gram(self, moments: PatternMoments) -> _Gram:
         """Mean and covariance of all columns and targets.
