@@ -55,6 +55,23 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
             ensure_all_finite="allow-nan",
         )
 
+    def _trial(self, *, keep: bool = False) -> Any:
+        """Return a copy to fit, so that a failure leaves the model as it was."""
+        trial = copy.copy(self)
+        if not keep:
+            trial._forget()
+        return trial
+
+    def _become(self, trial: Any) -> Any:
+        self._forget()
+        vars(self).update(vars(trial))
+        return self
+
+    def _forget(self) -> None:
+        """Drop what was learned: the names that end in an underscore."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def __sklearn_tags__(self):
         """Return the tags: NaN is welcome, so are several targets."""
         tags = super().__sklearn_tags__()
@@ -200,23 +217,6 @@ class PatternPredictor(NanRegressor):
                 "that cv must be a number of folds >= 2."
             )
         return int(n_folds)
-
-    def _trial(self, *, keep: bool = False) -> Any:
-        """Return a copy to fit, so that a failure leaves the model as it was."""
-        trial = copy.copy(self)
-        if not keep:
-            trial._forget()
-        return trial
-
-    def _become(self, trial: Any) -> Any:
-        self._forget()
-        vars(self).update(vars(trial))
-        return self
-
-    def _forget(self) -> None:
-        """Drop what was learned: the names that end in an underscore."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict rows, NaN where missing.

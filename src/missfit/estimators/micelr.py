@@ -62,7 +62,11 @@ class MICELR(NanRegressor):
 
     def fit(self, X: Any, y: Any) -> MICELR:
         """Fit to rows, NaN in X where missing."""
-        X, y = self._check_fit(X, y)
+        trial = self._trial()
+        trial._fit_rows(*trial._check_fit(X, y))
+        return self._become(trial)
+
+    def _fit_rows(self, X, y) -> None:
         bounds: Any = _ranges(X) if self.bounded else (-np.inf, np.inf)
         # Nothing here is random: no posterior is sampled and all features are used.
         self.imputer_ = IterativeImputer(
@@ -74,17 +78,14 @@ class MICELR(NanRegressor):
         )
         imputed = self.imputer_.fit_transform(X.copy())  # it writes into its input
         self.n_iter_ = max(1, self.imputer_.n_iter_)
-        self._regression = LinearRegression().fit(imputed, y)
-        self.coef_, self.intercept_ = (
-            self._regression.coef_,
-            self._regression.intercept_,
-        )
-        return self
+        self._regression_ = LinearRegression().fit(imputed, y)
+        self.coef_ = self._regression_.coef_
+        self.intercept_ = self._regression_.intercept_
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Impute and predict rows, NaN where missing."""
         X = self._check_predict(X)
-        return self._regression.predict(self.imputer_.transform(X.copy()))
+        return self._regression_.predict(self.imputer_.transform(X.copy()))
 
 
 def _ranges(X: NDArray[np.float64]) -> tuple[NDArray, NDArray]:

@@ -1,0 +1,59 @@
+"""The networks as pure functions: where they start, what they compute."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+
+def mlp_start(
+    seed: int, n_inputs: int, width: int, n_targets: int, padded_width: int
+) -> dict[str, NDArray]:
+    """Glorot-uniform weights of one hidden layer, padded with units of zero weight.
+
+    As scikit-learn's MLPRegressor: all of a layer within sqrt(6 / (fan in + fan out)).
+    """
+    rng = np.random.default_rng(seed)
+    inner = np.sqrt(6 / (n_inputs + width))
+    outer = np.sqrt(6 / (width + n_targets))
+    params = {
+        "W1": np.zeros((n_inputs, padded_width)),
+        "b1": np.zeros(padded_width),
+        "W2": np.zeros((padded_width, n_targets)),
+        "b2": rng.uniform(-outer, outer, n_targets),
+    }
+    params["W1"][:, :width] = rng.uniform(-inner, inner, (n_inputs, width))
+    params["b1"][:width] = rng.uniform(-inner, inner, width)
+    params["W2"][:width] = rng.uniform(-outer, outer, (width, n_targets))
+    return params
+
+
+def mlp_apply(params, inputs):
+    """b2 + W2' relu(W1' inputs + b1)."""
+    hidden = jax.nn.relu(inputs @ params["W1"] + params["b1"])
+    return jnp.dot(hidden, params["W2"]) + params["b2"]
+
+
+@cache
+def neumiss_apply(depth: int):
+    """Return NeuMiss of a depth: one function per depth, so that it compiles once."""
+
+    def apply(params, inputs):
+        d = inputs.shape[1] // 2
+        mask = inputs[:, d:]
+        first = (1 - mask) * (inputs[:, :d] - params["mu"])
+
+        def layer(h, _):
+            return (1 - mask) * (h @ params["W_mix"]) + first, None
+
+        h, _ = jax.lax.scan(layer, first, None, length=depth)
+        output = h @ params["W_out"] + params["b_out"]
+        if "W1" in params:
+            output = output + mlp_apply(params, jnp.concatenate([h, mask], axis=1))
+        return output
+
+    return apply
