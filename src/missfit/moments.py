@@ -259,7 +259,8 @@ class PatternMoments:
         of quadratic ones are too, once the scatters `condensed_scatter` are added.
         Missing features are zero.
         """
-        rows = np.hstack([np.nan_to_num(self.rows.X, nan=0.0), self.rows.y])
+        seen = np.where(np.isnan(self.rows.X), 0.0, self.rows.X)
+        rows = np.hstack([seen, self.rows.y])
         return Points(
             np.concatenate([self.condensed, self.pattern_of_row]),
             np.concatenate([self.condensed_mean, rows]),
@@ -307,9 +308,8 @@ class PatternMoments:
         starts = np.searchsorted(self.pattern_of_row, np.append(index, index[-1] + 1))
         runs = _runs(self.patterns[index], starts, np.flatnonzero(np.diff(starts)))
         order = np.arange(len(self.rows.X))
-        _, few = _pool(runs.pattern, _run_moments(runs, self.rows, order))
-        here = np.unique(runs.pattern)
-        mean[here], scatter[here] = few.mean, few.scatter
+        few = _run_moments(runs, self.rows, order)  # one run each: they are short
+        mean[runs.pattern], scatter[runs.pattern] = few.mean, few.scatter
         return PatternBlock(
             index, self.patterns[index], self.count[index], mean, scatter
         )
@@ -424,7 +424,11 @@ def _run_moments(runs: _Runs, rows: Rows, order: NDArray[np.intp]) -> _Moments:
     # numpy lets go of the interpreter lock in every step, so threads share the work;
     # each writes its own runs.
     batches = _batches(runs.length, max(1, BATCH_DOUBLES // (n_columns + 1)))
-    with ThreadPoolExecutor(max(1, min(len(batches), os.cpu_count() or 1))) as pool:
+    if len(batches) < 4:
+        for batch in batches:
+            fill(batch)
+        return out
+    with ThreadPoolExecutor(min(len(batches), os.cpu_count() or 1)) as pool:
         for _ in pool.map(fill, batches):
             pass
     return out

@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments, check_weight
+from missfit.moments import PatternMoments, Points, check_weight
 from missfit.patterns import PatternGroups, group_rows
 from missfit.ridge import check_alphas
 from missfit.tables import with_nan
@@ -423,40 +423,46 @@ def choose_alpha(
         return Choice(alphas[0], {})
     errors, spreads = [], []
     for train, test in splits:
-        maps = [model(test.patterns) for model in path(train)]
-        errors.append([squared_error(m, test) for m in maps])
-        spreads.append(target_spread(test))
+        points = test.points()
+        maps = (model(test.patterns) for model in path(train))
+        errors.append([squared_error(m, test, points) for m in maps])
+        spreads.append(target_spread(test, points))
     error, spread = np.array(errors), np.array(spreads)[:, None, :]  # (s, a, t)
     if (spread > 0).all():
         score = (1 - error / spread).mean(axis=(0, 2))
     else:
-        whole = target_spread(total_moments([split.test for split in splits]))
+        pooled = total_moments([split.test for split in splits])
+        whole = target_spread(pooled, pooled.points())
         met = np.where(whole > 0, whole, 1.0)
         score = (1 - error.sum(axis=0) / met).mean(axis=1)
     scores = dict(zip(alphas, score.tolist(), strict=True))
     return Choice(max(scores, key=lambda alpha: scores[alpha]), scores)
 
 
-def squared_error(maps: AffineMaps, moments: PatternMoments) -> NDArray[np.float64]:
+def squared_error(
+    maps: AffineMaps, moments: PatternMoments, points: Points
+) -> NDArray[np.float64]:
     """Sum of squared errors of maps on the rows of a table of moments, per target.
 
-    ``maps`` are those of the table's patterns. The squared error of a pattern is
-    v'scatter v + count (mean'v - intercept)^2 with v = (-coef, 1).
+    ``maps`` are those of the table's patterns. A pattern kept as moments adds
+    count (mean'v - intercept)^2 + v'scatter v with v = (-coef, 1), a row its square.
     """
-    t = moments.n_targets
-    error = np.zeros(t)
-    for block in moments.blocks():
-        coef, intercept = maps.coef[block.index], maps.intercept[block.index]
-        v = np.concatenate([-coef, np.broadcast_to(np.eye(t), (*coef.shape[:2], t))], 2)
-        gap = np.einsum("ptk,pk->pt", v, block.mean) - intercept
-        scatter = np.einsum("ptk,ptk->pt", v @ block.scatter, v)
-        error += scatter.sum(axis=0) + block.count @ gap**2
-    return error
+    d, t = moments.n_features, moments.n_targets
+    pattern, values, weight = points
+    predicted = maps.intercept[pattern] + np.einsum(
+        "ptd,pd->pt", maps.coef[pattern], values[:, :d]
+    )
+    error = weight @ (values[:, d:] - predicted) ** 2
+    coef = maps.coef[moments.condensed]
+    v = np.concatenate(
+        [-coef, np.broadcast_to(np.eye(t), (*coef.shape[:2], t))], axis=2
+    )
+    return error + np.einsum("ptk,ptk->t", v @ moments.condensed_scatter, v)
 
 
-def target_spread(moments: PatternMoments) -> NDArray[np.float64]:
+def target_spread(moments: PatternMoments, points: Points) -> NDArray[np.float64]:
     """Sum of squares of each target about its mean."""
-    _, values, weight = moments.points()
+    _, values, weight = points
     y = values[:, moments.n_features :]
     gap = y - weight @ y / weight.sum()
     inner = np.diagonal(moments.condensed_scatter, axis1=1, axis2=2).sum(axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -250,15 +250,22 @@ def expanded_scales(moments: PatternMoments) -> ExpandedScales:
     A column is zero outside its pattern: its mean is n_m mean_m / N and its second
     moment (scatter_m + n_m mean_m^2) / N.
     """
-    total = moments.count.sum()
-    std = np.empty((len(moments), 1 + moments.n_features))
-    for block in moments.blocks():
-        share = (block.count / total)[:, None]
-        mean = block.mean[:, : moments.n_features]
-        inner = np.diagonal(block.scatter, axis1=1, axis2=2)[:, : moments.n_features]
-        variance = inner / total + share * (1 - share) * mean**2
-        std[block.index, 1:] = np.sqrt(np.maximum(variance, 0.0))
-        std[block.index, :1] = np.sqrt(share * (1 - share))
+    d, total = moments.n_features, moments.count.sum()
+    pattern, values, weight = moments.points()
+    share = (moments.count / max(total, np.finfo(float).tiny))[:, None]
+    mean, inner = np.zeros((2, len(moments), d))
+    np.add.at(mean, pattern, weight[:, None] * values[:, :d])
+    mean /= moments.count[:, None]
+    np.add.at(inner, pattern, weight[:, None] * (values[:, :d] - mean[pattern]) ** 2)
+    own = np.diagonal(moments.condensed_scatter, axis1=1, axis2=2)[:, :d]
+    inner[moments.condensed] += own
+    variance = np.hstack(
+        [
+            share * (1 - share),
+            inner / max(total, np.finfo(float).tiny) + share * (1 - share) * mean**2,
+        ]
+    )
+    std = np.sqrt(np.maximum(variance, 0.0))
     return ExpandedScales(moments.patterns, np.where(std > 0, std, 1.0))
 
 
@@ -279,94 +286,122 @@ def solve_expanded(
     std = scale.std[index[index >= 0]]
     n_columns = moments.n_features + moments.n_targets
     small = len(moments) * n_columns**2 <= 2**25
-    kept = list(moments.blocks()) if small else None  # else made anew for each alpha
+    kept = list(_groups(moments, std)) if small else None  # else anew for each alpha
     solutions = []
     for alpha in alphas:
-        blocks = kept or moments.blocks()
-        if alpha == 0 or len(moments) == 1:
-            solutions.append(_solve_apart(moments, blocks, alpha, std))
-        else:
-            solutions.append(_solve_together(moments, blocks, alpha, std))
+        groups = kept or _groups(moments, std)
+        apart = alpha == 0 or len(moments) == 1
+        solve = _solve_apart if apart else _solve_together
+        solutions.append(solve(moments, groups, alpha))
     return solutions
 
 
-def _solve_apart(moments, blocks, alpha: float, std) -> ExpandedSolution:
+class _Group(NamedTuple):
+    """Moments of patterns with equally many observed features, and of these alone."""
+
+    index: NDArray[np.intp]
+    observed: NDArray[np.intp]  # (b, o)
+    count: NDArray[np.float64]
+    mean: NDArray[np.float64]  # (b, o)
+    scatter: NDArray[np.float64]  # (b, o, o)
+    cross: NDArray[np.float64]  # (b, o, t)
+    target: NDArray[np.float64]  # (b, t)
+    std: NDArray[np.float64]  # (b, 1 + o)
+
+
+def _groups(moments: PatternMoments, std) -> Iterator[_Group]:
+    d = moments.n_features
+    for block in moments.blocks():
+        n_observed = (~block.patterns).sum(axis=1)
+        for o in np.unique(n_observed):
+            rows = np.flatnonzero(n_observed == o)
+            obs = np.nonzero(~block.patterns[rows])[1].reshape(len(rows), o)
+            at = rows[:, None, None], obs[:, :, None]
+            index = block.index[rows]
+            scales = np.take_along_axis(std[index, 1:], obs, axis=1)
+            yield _Group(
+                index,
+                obs,
+                block.count[rows],
+                np.take_along_axis(block.mean[rows], obs, axis=1),
+                block.scatter[(*at, obs[:, None, :])],
+                block.scatter[(*at, d + np.arange(moments.n_targets))],
+                block.mean[rows, d:],
+                np.hstack([std[index, :1], scales]),
+            )
+
+
+def _solve_apart(moments, groups, alpha: float) -> ExpandedSolution:
     """Solve each pattern on its own: least squares, or the ridge of a single pattern.
 
     Where all rows have one pattern its indicator is constant and has no coefficient, so
     that b is its intercept. Otherwise b, which nothing determines, is the mean of y.
     """
-    d, t = moments.n_features, moments.n_targets
     maps = _empty_maps(moments)
-    for block in blocks:
-        scatter = block.scatter[:, :d, :d] / std[block.index, None, 1:]
-        scatter = scatter / std[block.index, 1:, None]
-        cross = block.scatter[:, :d, d:] / std[block.index, 1:, None]
+    for group in groups:
+        unit = 1 / group.std[:, 1:]
+        scatter = unit[:, :, None] * group.scatter * unit[:, None, :]
         values, vectors = np.linalg.eigh(scatter)
         total = np.maximum(values, 0.0) + alpha
-        noise = (d * np.finfo(float).eps) * values[:, -1:]
-        inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > noise)
-        rotated = inverse[:, :, None] * (vectors.transpose(0, 2, 1) @ cross)
-        slopes = (vectors @ rotated) / std[block.index, 1:, None]
-        maps.coef[block.index] = slopes.transpose(0, 2, 1)
-        at_mean = np.einsum("pdt,pd->pt", slopes, block.mean[:, :d])
-        maps.intercept[block.index] = block.mean[:, d:] - at_mean
+        noise = moments.n_features * np.finfo(float).eps * values[:, -1:]
+        usable = (total > noise) & (total > 0)
+        inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
+        rotated = vectors.transpose(0, 2, 1) @ (unit[:, :, None] * group.cross)
+        slopes = unit[:, :, None] * (vectors @ (inverse[:, :, None] * rotated))
+        at_mean = np.einsum("pot,po->pt", slopes, group.mean)
+        maps.intercept[group.index] = group.target - at_mean
+        maps.coef[group.index[:, None], :, group.observed] = slopes
     b = maps.intercept[0] if len(moments) == 1 else _target_mean(moments)
-    return ExpandedSolution(b.reshape(t), maps)
+    return ExpandedSolution(b.copy(), maps)
 
 
-def _solve_together(moments, blocks, alpha: float, std) -> ExpandedSolution:
+def _solve_together(moments, groups, alpha: float) -> ExpandedSolution:
     """Solve all patterns, tied by the shared intercept b.
 
     With w = (1, x - mean_m) the Gram matrix G of a pattern is diag(n_m, scatter_m), so
     that no digit is lost to large means. The penalty is delta'R delta with
-    R = alpha (s_0^2 r r' + diag(0, s_1^2 .. s_d^2)) and r = (1, -mean_m). With
+    R = alpha (s_0^2 r r' + diag(0, s_1^2 .. s_o^2)) and r = (1, -mean_m). With
     A = G + R, h = G e_0 and g = sum w y, the derivatives vanish for
 
         delta = A^-1 (g - b h),   b = sum_m R_0 A^-1 g / sum_m R_0 A^-1 h
 
     where R_0 = e_0'R: a weighted mean over the patterns, without cancellation.
     """
-    d, t = moments.n_features, moments.n_targets
-    centre = _target_mean(moments)
-    maps = _empty_maps(moments)
-    top, bottom = np.zeros(t), 0.0
-    by_h, means = np.empty((len(moments), 1 + d)), np.empty((len(moments), d))
-    for block in blocks:
-        n, mean = block.count, block.mean[:, :d]
-        means[block.index] = mean
-        s = std[block.index]
-        r = np.hstack([np.ones((len(n), 1)), -mean])
-        R_0 = alpha * s[:, :1] ** 2 * r
+    t, centre = moments.n_targets, _target_mean(moments)
+    solved, top, bottom = [], np.zeros(t), 0.0
+    for group in groups:
+        n, o = group.count, group.mean.shape[1]
+        r = np.hstack([np.ones((len(n), 1)), -group.mean])
+        R_0 = alpha * group.std[:, :1] ** 2 * r
         A = R_0[:, :, None] * r[:, None, :]
-        A[:, 1:, 1:] += block.scatter[:, :d, :d]
-        A[:, np.arange(1, d + 1), np.arange(1, d + 1)] += alpha * s[:, 1:] ** 2
+        A[:, 1:, 1:] += group.scatter
+        A[:, np.arange(1, o + 1), np.arange(1, o + 1)] += alpha * group.std[:, 1:] ** 2
         A[:, 0, 0] += n
-        rhs = np.zeros((len(n), 1 + d, t + 1))
-        rhs[:, 0, :t] = n[:, None] * (block.mean[:, d:] - centre)
-        rhs[:, 1:, :t] = block.scatter[:, :d, d:]
+        rhs = np.zeros((len(n), 1 + o, t + 1))
+        rhs[:, 0, :t] = n[:, None] * (group.target - centre)
+        rhs[:, 1:, :t] = group.cross
         rhs[:, 0, t] = n
         unit = 1 / np.sqrt(np.diagonal(A, axis1=1, axis2=2))
         A *= unit[:, :, None] * unit[:, None, :]
-        solved = unit[:, :, None] * np.linalg.solve(A, unit[:, :, None] * rhs)
-        weighted = np.einsum("pi,pit->t", R_0, solved)
+        solution = unit[:, :, None] * np.linalg.solve(A, unit[:, :, None] * rhs)
+        weighted = np.einsum("pi,pit->t", R_0, solution)
         top += weighted[:t]
         bottom += weighted[t]
-        maps.intercept[block.index] = solved[:, 0, :t]
-        maps.coef[block.index] = solved[:, 1:, :t].transpose(0, 2, 1)
-        by_h[block.index] = solved[:, :, t]
+        solved.append((group.index, group.observed, group.mean, solution))
     b = top / bottom
-    np.subtract(maps.coef, b[:, None] * by_h[:, None, 1:], out=maps.coef)
-    np.copyto(maps.coef, 0.0, where=moments.patterns[:, None, :])
-    maps.intercept[:] += centre + b - b * by_h[:, :1]
-    maps.intercept[:] -= np.einsum("ptd,pd->pt", maps.coef, means)
+    maps = _empty_maps(moments)
+    for index, observed, mean, solution in solved:
+        delta = solution[:, :, :t] - b * solution[:, :, t:]
+        at_mean = np.einsum("pot,po->pt", delta[:, 1:], mean)
+        maps.intercept[index] = centre + b + delta[:, 0] - at_mean
+        maps.coef[index[:, None], :, observed] = delta[:, 1:]
     return ExpandedSolution(b + centre, maps)
 
 
 def _empty_maps(moments: PatternMoments) -> AffineMaps:
     shape = (len(moments), moments.n_targets)
-    coef = np.empty((*shape, moments.n_features))
-    return AffineMaps(moments.patterns, np.empty(shape), coef)
+    coef = np.zeros((*shape, moments.n_features))
+    return AffineMaps(moments.patterns, np.zeros(shape), coef)
 
 
 def _target_mean(moments: PatternMoments) -> NDArray[np.float64]:
