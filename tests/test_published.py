@@ -66,8 +66,8 @@ def check_rows(model, setting, d, largest, tolerance, published_rows):
 
 
 # In the self-masked setting with d = 6 the noise-free target drives its residual
-# variance to 1e-13 before the criterion stops the iterations. Dividing by it, as the
-# sweep operator of R's norm does, leaves few digits, and they are not reproduced.
+# variance to 1e-13 before the criterion stops the iterations, and R norm ends elsewhere
+# than the limit of EM; rounding in its sweeps is our reading.
 REFERENCE = [
     (setting, d, n)
     for setting, d in CELLS

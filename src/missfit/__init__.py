@@ -2,6 +2,7 @@
 
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`:
   scikit-learn regressors that take NaN at fit and at predict.
+- `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
 - `missfit.bayes`: the Bayes predictor and the Bayes risk of these laws.
@@ -17,13 +18,16 @@ from missfit.estimators import (
     FactorizedLR,
 )
 from missfit.moments import PatternMoments
+from missfit.networks import MLP, NeuMiss
 
 __all__ = [
     "EMLR",
     "MICELR",
+    "MLP",
     "ConstantImputedLR",
     "ExpandedLR",
     "FactorizedLR",
+    "NeuMiss",
     "PatternMoments",
     "bayes",
     "simulate",

@@ -1,0 +1,308 @@
+"""The networks: the trainer, MLP and NeuMiss."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.neural_network import MLPRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from conftest import hide, random_cov
+from missfit import EMLR, MLP, NeuMiss
+from missfit.bayes import BayesPredictor
+from missfit.networks import fit_many
+from missfit.networks.mlp import n_units
+from missfit.simulate import MCARGaussian, SelfMaskedGaussian
+
+trainer = pytest.importorskip(
+    "missfit.networks.trainer", reason='pip install "missfit[networks]"'
+)
+functions = pytest.importorskip("missfit.networks.functions")
+
+
+def rows(rng, n=600, d=3):
+    X = rng.multivariate_normal(np.arange(d), random_cov(rng, d), n)
+    y = 1 + X.sum(axis=1) + 0.3 * rng.standard_normal(n)
+    return hide(rng, X, 0.3), y
+
+
+def networks(n, n_rows, width=12, n_inputs=6):
+    for seed in range(n):
+        params = functions.mlp_start(seed, n_inputs, width, 1, width)
+        params = {name: p.astype(np.float32) for name, p in params.items()}
+        yield trainer.Network(params, np.arange(n_rows), 0.01, seed)
+
+
+def data(rng, n_rows=500, n_inputs=6):
+    inputs = rng.standard_normal((1, n_rows, n_inputs)).astype(np.float32)
+    targets = np.sin(inputs.sum(axis=2, keepdims=True))
+    return trainer.Data(inputs, targets, np.ones((1, n_rows), np.float32))
+
+
+# --- the trainer --------------------------------------------------------------------
+
+
+def test_a_network_alone_and_in_a_batch_of_a_hundred_agree(rng):
+    table = data(rng)
+    recipe = trainer.Recipe(max_epochs=30, patience=None)
+    many = trainer.train(list(networks(100, 500)), table, functions.mlp_apply, recipe)
+    for k in (0, 37, 99):
+        alone = [list(networks(100, 500))[k]]
+        (one,) = trainer.train(alone, table, functions.mlp_apply, recipe)
+        np.testing.assert_allclose(one.loss_curve, many[k].loss_curve, rtol=1e-4)
+        for name, p in one.params.items():  # float32, 90 steps
+            np.testing.assert_allclose(p, many[k].params[name], atol=2e-4)
+
+
+def test_units_of_zero_weight_stay_without_a_say(rng):
+    table = data(rng)
+    recipe = trainer.Recipe(max_epochs=10, patience=None)
+    narrow = functions.mlp_start(0, 6, 5, 1, 5)
+    wide = functions.mlp_start(0, 6, 5, 1, 16)
+    fits = []
+    for params in (narrow, wide):
+        start = {name: p.astype(np.float32) for name, p in params.items()}
+        net = trainer.Network(start, np.arange(500), 0.1, 0)
+        fits += trainer.train([net], table, functions.mlp_apply, recipe)
+    assert not fits[1].params["W1"][:, 5:].any()
+    assert not fits[1].params["W2"][5:].any()
+    np.testing.assert_allclose(
+        fits[1].params["W1"][:, :5], fits[0].params["W1"], atol=1e-5
+    )
+
+
+def test_networks_leave_the_batch_when_their_loss_no_longer_falls(rng):
+    table = data(rng)
+    easy = list(networks(6, 500))
+    for net in easy[:3]:
+        net.weight_decay = 1e4  # shrinks to zero and stays there
+    recipe = trainer.Recipe(max_epochs=200, tol=5e-3, patience=10)
+    done = trainer.train(easy, table, functions.mlp_apply, recipe)
+    for net in done:
+        loss, best, waited = np.float32(net.loss_curve), np.float32(np.inf), 0
+        for epoch, value in enumerate(loss):  # the rule, as scikit-learn states it
+            waited = waited + 1 if value > best - np.float32(5e-3) else 0
+            best = min(best, value)
+            assert waited <= 10 or epoch == len(loss) - 1
+        assert waited > 10 or len(loss) == 200
+    assert len({len(net.loss_curve) for net in done}) > 1
+
+
+def test_every_epoch_visits_every_row_once():
+    net = next(networks(1, 700))
+    walks = trainer._walks(net, trainer.Recipe(max_epochs=50))
+    for start, stride in walks[:50]:
+        visited = (start + stride * np.arange(700)) % 700
+        assert len(np.unique(visited)) == 700
+    assert len(np.unique(walks[:, 1])) > 10
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_trainer_learns_what_scikit_learn_learns(rng):
+    # the same model, loss and rule: the training losses end close to each other
+    table = data(rng, n_rows=2000)
+    theirs = [
+        MLPRegressor(
+            hidden_layer_sizes=(12,), alpha=0.01, max_iter=300, random_state=seed
+        )
+        .fit(table.inputs[0], table.targets[0].ravel())
+        .loss_
+        for seed in range(5)
+    ]
+    ours = trainer.train(
+        list(networks(5, 2000)),
+        table,
+        functions.mlp_apply,
+        trainer.Recipe(max_epochs=300),
+    )
+    last = [net.loss_curve[-1] for net in ours]
+    assert abs(np.mean(last) - np.mean(theirs)) < 0.25 * np.mean(theirs)
+
+
+def test_many_tables_at_once_are_as_many_fits(rng):
+    tables = [rows(rng, n) for n in (600, 450, 300)]
+    models = [MLP(width=w, random_state=w) for w in (6, 9, 20)]
+    together = [clone(model) for model in models]
+    fit_many(together, tables)
+    for model, other, (X, y) in zip(models, together, tables, strict=True):
+        model.fit(X, y)
+        assert model.weight_decay_ == other.weight_decay_
+        assert model.params_["W1"].shape == other.params_["W1"].shape
+        np.testing.assert_allclose(
+            model.predict(X), other.predict(X), atol=0.02 * y.std()
+        )
+
+
+# --- the regressors -----------------------------------------------------------------
+
+
+def known_failures(estimator):
+    if not isinstance(estimator, NeuMiss):
+        return {}
+    reason = "the EM that it starts from stops after 100 steps, not at its optimum"
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
+@parametrize_with_checks(
+    [MLP(width=8, weight_decay=1.0), NeuMiss(weight_decay=1.0)],
+    expected_failed_checks=known_failures,
+)
+def test_scikit_learn_s_own_suite(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [MLP(), MLP(preset="paper"), NeuMiss(), NeuMiss(head=8)],
+    expected_failed_checks=known_failures,
+)
+def test_scikit_learn_s_own_suite_with_cross_validation(estimator, check):
+    check(estimator)
+
+
+BOTH = pytest.mark.parametrize(
+    "model",
+    [MLP(width=10, weight_decay=1.0), NeuMiss(weight_decay=1.0), NeuMiss(head="2d")],
+    ids=["MLP", "NeuMiss", "NeuMiss-head"],
+)
+
+
+@BOTH
+def test_nan_goes_in_and_good_predictions_come_out(model, rng):
+    X, y = rows(rng, 2000)
+    model = clone(model).set_params(random_state=0).fit(X[:1500], y[:1500])
+    assert model.score(X[1500:], y[1500:]) > 0.6
+    assert np.isfinite(model.predict(np.full((1, 3), np.nan))).all()
+    again = clone(model).fit(X[:1500], y[:1500])
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict(X), model.predict(X))
+    assert len(model.loss_curve_) == model.n_iter_
+
+
+@BOTH
+def test_several_targets_frames_and_float32(model, rng):
+    X, y = rows(rng)
+    model = clone(model).set_params(random_state=0, weight_decay=1.0)
+    frame = pd.DataFrame(X, columns=list("abc")).astype("Float64")
+    two = model.fit(frame, np.column_stack([y, -y])).predict(frame)
+    assert two.shape == (600, 2)
+    assert np.corrcoef(two[:, 0], y)[0, 1] > 0.7
+    small = clone(model).fit(X.astype(np.float32), y.astype(np.float32))
+    large = clone(model).fit(X.astype(np.float32).astype(float), y.astype(np.float32))
+    np.testing.assert_array_equal(small.predict(X), large.predict(X))
+
+
+@BOTH
+def test_more_passes_over_a_stream_learn_more(model, rng):
+    X, y = rows(rng, 2000)
+    model = clone(model).set_params(random_state=0, weight_decay=0.1)
+    model.partial_fit(X, y)
+    first = model.score(X, y)
+    for _ in range(30):
+        model.partial_fit(X, y)
+    assert model.score(X, y) > first or first > 0.8
+    assert model.n_iter_ == 31
+
+
+@BOTH
+def test_zero_weights_leave_rows_out(model, rng):
+    X, y = rows(rng, 150)  # one batch, in float64
+    weight = (np.arange(150) < 100).astype(float)
+    model = clone(model).set_params(random_state=0, weight_decay=1.0)
+    weighted = clone(model).fit(X, y, weight).predict(X)
+    without = clone(model).fit(X[:100], y[:100]).predict(X)
+    np.testing.assert_allclose(weighted, without, rtol=1e-5, atol=1e-5)
+
+
+def test_neumiss_starts_as_the_neumann_series_of_em(rng):
+    # deep enough, the series is EM's predictor; before any step, so it is all there is
+    X, y = rows(rng)
+    model = NeuMiss(depth=300)
+    model._check_parameters(3)
+    model._set_up(X, y, np.ones(len(X)))
+    start = model._start(0, X, y, np.ones(len(X)))
+    standard = model._evaluate(start, model._inputs(X))
+    prediction = model._y_units_.shift + model._y_units_.scale * standard
+    em = EMLR().fit(X, y).predict(X)
+    np.testing.assert_allclose(prediction[:, 0], em, atol=0.01 * y.std())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["MCAR", "Gaussian self-masking"])
+def test_neumiss_comes_near_the_bayes_predictor_and_above_the_mlp(mechanism, rng):
+    d = 20
+    cov = random_cov(rng, d)
+    beta, sd = np.ones(d), np.sqrt(np.diag(cov))
+    noise = np.sqrt(beta @ cov @ beta / 10)
+    law = (np.zeros(d), cov, beta)
+    if mechanism == "MCAR":
+        model = MCARGaussian(*law, rate=0.5, noise=noise)
+    else:
+        model = SelfMaskedGaussian.with_rate(
+            *law, rate=0.5, centre=sd, width=1.5 * sd, noise=noise
+        )
+    X, y = model.sample(100_000, random_state=0)
+    X_test, y_test = model.sample(30_000, random_state=1)
+    best = BayesPredictor(model).score(X_test, y_test)
+    ours = NeuMiss(weight_decay=1.0, random_state=0).fit(X, y).score(X_test, y_test)
+    mlp = MLP(width=100, weight_decay=1.0, random_state=0).fit(X, y)
+    assert ours > best - 0.015
+    assert ours > mlp.score(X_test, y_test)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MLP(width="wide"), r"width='wide'; give a number of units, or a multiple"),
+        (MLP(width=0), r"width=0 gives 0 units"),
+        (MLP(width="0.01*2^d"), r"gives 0 units; at least 1"),
+        (MLP(preset="fast"), r"preset='fast'; choose 'paper' or None"),
+        (MLP(weight_decay=-1.0), r"weight_decay=-1.0; give one or more numbers >= 0"),
+        (MLP(cv=1000), r"n_samples=600, fewer than the 1000 folds"),
+        (NeuMiss(depth=-1), r"depth=-1; give a whole number of layers"),
+    ],
+)
+def test_bad_parameters_are_refused(model, message, rng):
+    X, y = rows(rng)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_widths_are_the_papers_multiples():
+    assert [n_units(w, 10) for w in (7, "d", "0.3d", "2 * d", "0.1*2^d")] == [
+        7,
+        10,
+        3,
+        20,
+        102,
+    ]
+
+
+def test_progress_is_shown_on_request(rng, capsys):
+    X, y = rows(rng)
+    MLP(width=4, random_state=0, verbose=True).fit(X, y)
+    shown = capsys.readouterr().err
+    assert "choosing: 9 of 9 networks" in shown
+    assert "fitting: 1 of 1 networks" in shown
+
+
+def test_without_jax_the_error_has_the_line_that_mends_it():
+    code = (
+        "import sys; sys.modules['jax'] = None\n"
+        "import missfit\n"
+        "try:\n"
+        "    missfit.MLP().fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])\n"
+        "except ImportError as error:\n"
+        "    assert 'pip install \"missfit[networks]\"' in str(error)\n"
+        "else:\n"
+        "    raise SystemExit('no error')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
