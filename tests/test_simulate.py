@@ -324,6 +324,8 @@ def test_the_paper_s_settings_are_as_described():
 def test_what_the_paper_does_not_have_is_refused_with_what_it_has():
     with pytest.raises(ValueError, match=r"unknown setting 'mixture2'.*mixture1, mix"):
         published("mixture2", 4)
+    with pytest.raises(ValueError, match=r"d=1 is not in .*4, 5, 6, 7, 8, 9, 10"):
+        published("mixture3", 1)
     with pytest.raises(ValueError, match=r"d=5 is not in .*4, 6, 8, 10, 12, 14, 16"):
         published("mixture1", 5)
     with pytest.raises(ValueError, match=r"n=2000 is not in .*1000, 5000, 10000"):
