@@ -267,6 +267,17 @@ def test_values_whose_squares_overflow_are_refused(rng, n):
         PatternMoments.from_data(X, np.ones(n))
 
 
+@pytest.mark.parametrize("n", [1, 9])
+def test_values_whose_squares_underflow_are_refused(rng, n):
+    # they would count as constant, and be ignored without a word
+    X, y = rng.standard_normal((n, 2)), rng.standard_normal(n)
+    with pytest.raises(ValueError, match=r"column 1 of \(X, y\) .*underflow.*Rescale"):
+        PatternMoments.from_data(X * [1.0, 1e-200], y)
+    with pytest.raises(ValueError, match=r"column 2 of \(X, y\) .*underflow"):
+        PatternMoments.from_data(X, y * 1e-200)
+    PatternMoments.from_data(X * [1.0, 0.0], y)  # zeros are only zeros
+
+
 def test_tables_of_other_columns_do_not_add_up():
     with pytest.raises(ValueError, match=r"\(2, 1\) and \(3, 1\) do not add up"):
         PatternMoments.empty(2) + PatternMoments.empty(3)

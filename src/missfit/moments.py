@@ -21,6 +21,7 @@ from missfit.tables import as_floats, blocks, refuse_rows
 
 BATCH_DOUBLES = 2**18  # 2 MB: rows gathered at once stay in the cache
 LARGEST = 1e150  # squares beyond overflow float64
+SMALLEST = 1e-140  # squares below lose digits, then vanish
 BLOCK_DOUBLES = 2**22  # 32 MB: scatter matrices handed out at once by blocks()
 
 
@@ -563,13 +564,25 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 
 def _refuse_overflow(moments: _Moments, rows: Rows) -> None:
-    """Raise where squares of the values exceed what float64 can hold."""
-    largest = max(
-        np.nanmax(np.abs(part), initial=0.0, where=~np.isnan(part))
-        for part in (rows.X, rows.y, moments.mean)
+    """Raise where squares of the values leave the range of float64, above or below."""
+    largest = np.maximum(
+        np.abs(moments.mean).max(axis=0, initial=0.0),
+        np.concatenate(
+            [
+                np.fmax.reduce(np.abs(part), axis=0, initial=0.0)
+                for part in (rows.X, rows.y)
+            ]
+        ),
     )
-    if not np.isfinite(moments.scatter).all() or not largest <= LARGEST:
+    if not np.isfinite(moments.scatter).all() or not (largest <= LARGEST).all():
         raise ValueError(
-            f"the weighted squares of X or y overflow float64 (values beyond "
+            "the weighted squares of X or y overflow float64 (values beyond "
             f"{LARGEST:g} or huge weights); rescale the columns or the weights first."
+        )
+    tiny = (largest > 0) & (largest < SMALLEST)
+    if tiny.any():
+        raise ValueError(
+            f"column {np.argmax(tiny)} of (X, y) has no value beyond "
+            f"{largest[tiny][0]:.3g}: its squares underflow float64 (below "
+            f"{SMALLEST:g}). Rescale it first."
         )
