@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "theory": {"bayes", "simulate", "tables"},
     "estimators": {"em", "gaussian", "maps", "moments", "patterns", "ridge", "tables"},
     "networks": {"estimators", "moments", "tables"},
+    "cli": {"simulate"},
 }
 HEAVY = {
     "jax",
@@ -37,7 +38,11 @@ HEAVY = {
 }
 
 
-LIVES_IN = {("jax", "networks"), ("optax", "networks")}
+LIVES_IN = {
+    ("jax", "networks"),
+    ("optax", "networks"),
+    ("pandas", "cli"),
+}
 
 
 def imported_names(path):
