@@ -24,6 +24,8 @@ MAY_IMPORT = {
     "theory": {"bayes", "simulate", "tables"},
     "estimators": {"em", "gaussian", "maps", "moments", "patterns", "ridge", "tables"},
     "networks": {"estimators", "moments", "tables"},
+    "files": set(),
+    "report": {"files"},
     "cli": {"simulate"},
 }
 HEAVY = {
@@ -41,6 +43,7 @@ HEAVY = {
 LIVES_IN = {
     ("jax", "networks"),
     ("optax", "networks"),
+    ("matplotlib", "report"),
     ("pandas", "cli"),
 }
 

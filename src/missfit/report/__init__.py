@@ -1,0 +1,1 @@
+"""Reports: tables and figures as one self-contained HTML page."""
