@@ -29,6 +29,7 @@ from missfit import (
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
+    PatternMixtureLR,
     PatternMoments,
 )
 
@@ -44,6 +45,7 @@ MOMENT_BASED = [
     ExpandedLR(alphas=(1.0,), min_rows=8, fallback=ConstantImputedLR()),
     EMLR(),
     EMLR(algorithm="reference", max_iter=50),
+    PatternMixtureLR(),
 ]
 ALL = [*MOMENT_BASED, MICELR(), MICELR(bounded=False)]
 pytestmark = [
@@ -76,6 +78,8 @@ def rows(rng, n=300, d=3, noise=0.5, rate=0.3):
         ExpandedLR(min_rows=3, fallback=ConstantImputedLR()),
         EMLR(),
         EMLR(algorithm="reference"),
+        PatternMixtureLR(),
+        PatternMixtureLR(n_components=2, max_iter=30),
         MICELR(),
         MICELR(bounded=False),
     ]
@@ -354,7 +358,7 @@ def test_grouped_folds_are_given_as_splits(rng):
 def test_several_targets_are_as_many_fits(estimator, rng):
     X, y = rows(rng)
     both = np.column_stack([y, y**2])
-    if isinstance(estimator, EMLR):
+    if isinstance(estimator, (EMLR, PatternMixtureLR)):
         return  # one Gaussian for all targets: tested below
     model = clone(estimator)
     if hasattr(model, "alphas"):

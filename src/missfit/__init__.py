@@ -1,7 +1,7 @@
 """Predict from tables with missing values.
 
-- `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`:
-  scikit-learn regressors that take NaN at fit and at predict.
+- `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
+  `PatternMixtureLR`: scikit-learn regressors that take NaN at fit and at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
@@ -16,6 +16,7 @@ from missfit.estimators import (
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
+    PatternMixtureLR,
 )
 from missfit.moments import PatternMoments
 from missfit.networks import MLP, NeuMiss
@@ -28,6 +29,7 @@ __all__ = [
     "ExpandedLR",
     "FactorizedLR",
     "NeuMiss",
+    "PatternMixtureLR",
     "PatternMoments",
     "bayes",
     "simulate",

@@ -9,14 +9,14 @@ is inverted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments import PatternMoments, column_scales
+from missfit.moments import ColumnScales, PatternMoments, column_scales
 
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
 
@@ -35,6 +35,7 @@ class PatternChunk(NamedTuple):
     Points are the means of condensed patterns, or the rows of patterns kept as rows.
     """
 
+    index: NDArray[np.intp]  # (b,) the patterns, by their place in the table
     missing: NDArray[np.intp]  # (b, u) the missing coordinates of each pattern
     observed: NDArray[np.float64]  # (b, k) 1 where observed
     count: NDArray[np.float64]  # (b,)
@@ -48,10 +49,13 @@ class GaussianData:
     """Pattern moments of (X, y) in standard units, ready for many E steps.
 
     Every column is shifted to mean 0 and scaled to standard deviation 1 over its
-    observed values; a constant or empty column keeps its scale.
+    observed values; a constant or empty column keeps its scale. ``scales`` are those of
+    another table, for moments that are a part of it.
 
     Attributes
     ----------
+    scales : ColumnScales
+        Of the columns, before.
     shift, scale : ndarray of shape (k,)
         A value z of column j stands for ``shift[j] + scale[j] * z``.
     n_rows : float
@@ -62,10 +66,10 @@ class GaussianData:
         False for columns without spread.
     """
 
-    def __init__(self, moments: PatternMoments):
+    def __init__(self, moments: PatternMoments, scales: ColumnScales | None = None):
         self.n_columns = moments.n_features + moments.n_targets
         self.n_rows = float(moments.count.sum())
-        scales = column_scales(moments)
+        self.scales = scales = scales or column_scales(moments)
         self.shift, self.scale = scales.mean, scales.std
         self.n_observed, self.varies = scales.count, scales.varies
         self.chunks = list(self._lay_out(moments))
@@ -99,6 +103,7 @@ class GaussianData:
         count = moments.count[index]
         points = np.where(patterns, 0.0, (mean - self.shift) / self.scale)
         return PatternChunk(
+            index=index,
             missing=_missing_index(patterns),
             observed=(~patterns).astype(float),
             count=count,
@@ -113,6 +118,7 @@ class GaussianData:
         rows = np.concatenate([np.arange(*starts[[i, i + 1]]) for i in index])
         values = np.hstack([moments.rows.X[rows], moments.rows.y[rows]])
         return PatternChunk(
+            index=index,
             missing=_missing_index(patterns),
             observed=(~patterns).astype(float),
             count=moments.count[index],
@@ -138,32 +144,45 @@ class GaussianData:
         right where the last column is all but a linear function of the others (the
         precision overflows there), and returns NaN for the log-likelihood.
         """
-        if robust:
-            law = _CovarianceLaw(cov)
-        else:
-            precision = np.linalg.inv(cov)
-            law = _PrecisionLaw((precision + precision.T) / 2)
+        law = CovarianceLaw(cov) if robust else PrecisionLaw.of_cov(cov)
 
         def expect(chunk: PatternChunk) -> ExpectedMoments:
             return _chunk_moments(chunk, mean, law)
 
-        # numpy's linear algebra lets go of the interpreter lock
-        parts = list((self._pool.map if self._pool else map)(expect, self.chunks))
-        first, second, log_likelihood = zip(*parts, strict=True)
+        first, second, log_likelihood = zip(*self.map_chunks(expect), strict=True)
         total = np.sum(second, axis=0)
         return ExpectedMoments(
             np.sum(first, axis=0), (total + total.T) / 2, float(np.sum(log_likelihood))
         )
 
+    def in_table_order(self, parts: list[NDArray]) -> NDArray:
+        """Join one array over the patterns of each chunk to one over the table's."""
+        joined = np.concatenate(parts)
+        out = np.empty_like(joined)
+        out[np.concatenate([chunk.index for chunk in self.chunks])] = joined
+        return out
 
-class _PrecisionLaw:
+    def map_chunks(self, work: Callable[[PatternChunk], Any]) -> list[Any]:
+        """Return ``work`` of every chunk, in the order of the chunks."""
+        # numpy's linear algebra lets go of the interpreter lock
+        return list((self._pool.map if self._pool else map)(work, self.chunks))
+
+
+class PrecisionLaw:
     """Conditional laws of the missing coordinates, by the precision matrix."""
 
     def __init__(self, precision):
         self.precision = precision
         self.log_det = np.linalg.slogdet(precision)[1]
 
+    @classmethod
+    def of_cov(cls, cov):
+        """Return the law of a Gaussian by its covariance."""
+        precision = np.linalg.inv(cov)
+        return cls((precision + precision.T) / 2)
+
     def condition(self, chunk: PatternChunk):
+        """Return V, B and log det Omega_uu of each pattern."""
         mis = chunk.missing
         root = np.linalg.cholesky(self.precision[mis[:, :, None], mis[:, None, :]])
         half = np.linalg.inv(root)
@@ -172,29 +191,34 @@ class _PrecisionLaw:
         log_root = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
         return V, B, 2 * log_root
 
-    def log_likelihood(self, chunk: PatternChunk, filled, inner, log_det_mis) -> float:
-        """Log-likelihood from rows filled with their conditional means.
+    def log_likelihood(self, chunk: PatternChunk, filled, B, cross, log_det_mis):
+        """Log-likelihood of each pattern's rows, filled with their conditional means.
 
         r'(Omega_oo + Omega_ou B) r = f'Omega f for the filled row f = (r, B r), since
-        Omega_uo r + Omega_uu B r = 0; likewise for the scatter, as a trace.
+        Omega_uo r + Omega_uu B r = 0; of the scatter C likewise tr(Omega C) +
+        tr(Omega_ou B C).
         """
-        k = len(self.precision)
+        n_patterns, k = len(chunk.count), len(self.precision)
         n_observed = k - chunk.missing.shape[1]
-        distance = np.sum(self.precision * inner) + np.sum(
-            chunk.weight * np.einsum("pi,pi->p", filled @ self.precision, filled)
+        square = np.einsum("pi,pi->p", filled @ self.precision, filled)
+        distance = np.bincount(
+            chunk.pattern_of_point, chunk.weight * square, minlength=n_patterns
         )
-        log_det = chunk.count @ (self.log_det - log_det_mis)
-        constant = chunk.count.sum() * n_observed * np.log(2 * np.pi)
-        return float(log_det - constant - distance) / 2
+        if chunk.scatter is not None:
+            distance += chunk.scatter.reshape(n_patterns, -1) @ self.precision.ravel()
+            distance += (self.precision[chunk.missing] * cross).sum(axis=(1, 2))
+        per_row = self.log_det - log_det_mis - n_observed * np.log(2 * np.pi)
+        return (chunk.count * per_row - distance) / 2
 
 
-class _CovarianceLaw:
+class CovarianceLaw:
     """Conditional laws of the missing coordinates, by the covariance matrix."""
 
     def __init__(self, cov):
         self.cov = cov
 
     def condition(self, chunk: PatternChunk):
+        """Return V and B of each pattern, NaN for the determinant."""
         mis, k = chunk.missing, len(self.cov)
         obs = _missing_index(chunk.observed == 1)
         cross = self.cov[mis[:, :, None], obs[:, None, :]]
@@ -207,39 +231,67 @@ class _CovarianceLaw:
         np.put_along_axis(B, np.broadcast_to(obs[:, None, :], slope.shape), slope, 2)
         return V, B, np.nan
 
-    def log_likelihood(self, chunk: PatternChunk, filled, inner, log_det_mis) -> float:
-        return np.nan
+    def log_likelihood(self, chunk: PatternChunk, filled, B, cross, log_det_mis):
+        """Return NaN: not needed where this law is."""
+        return np.full(len(chunk.count), np.nan)
 
 
 def _missing_index(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.nonzero(patterns)[1].reshape(len(patterns), -1)
 
 
-def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
-    """E step of one chunk of patterns."""
+class Completion(NamedTuple):
+    """Rows of a chunk completed under a law; see `complete`."""
+
+    filled: NDArray[np.float64]  # (p, k) points about the mean, B r where missing
+    V: NDArray[np.float64]  # (b, u, u) Var(X_u | X_o)
+    B: NDArray[np.float64]  # (b, u, k) slopes of X_u on X_o
+    cross: NDArray[np.float64]  # (b, u, k) B times the scatter, where there is one
+    log_likelihood: NDArray[np.float64]  # (b,) of each pattern's rows
+
+
+def complete(chunk: PatternChunk, mean, law) -> Completion:
+    """Conditional laws of what a chunk of patterns misses, and its likelihood."""
+    b, u = chunk.missing.shape
     k = len(mean)
     filled = (chunk.points - mean) * chunk.observed[chunk.pattern_of_point]
-    inner = np.zeros((k, k))  # scatter of the filled rows about their pattern's mean
-    if chunk.scatter is not None:
-        inner += chunk.scatter.sum(axis=0)
-    uncertain, log_det_mis = np.zeros((k, k)), np.zeros(len(chunk.count))
-    if chunk.missing.shape[1]:
+    V, B, cross = np.zeros((b, u, u)), np.zeros((b, u, k)), np.zeros((b, u, k))
+    log_det_mis = np.zeros(b)
+    if u:
         V, B, log_det_mis = law.condition(chunk)
         B_of_point = B if chunk.scatter is not None else B[chunk.pattern_of_point]
         guess = (B_of_point @ filled[:, :, None])[:, :, 0]
         np.put_along_axis(filled, chunk.missing[chunk.pattern_of_point], guess, axis=1)
-        uncertain = _add_blocks(chunk.missing, chunk.count[:, None, None] * V, k)
         if chunk.scatter is not None:
             cross = B @ chunk.scatter
-            inner += _add_blocks(chunk.missing, cross @ B.transpose(0, 2, 1), k)
-            rows = _add_rows(chunk.missing, cross, k)
-            inner += rows + rows.T
-    weighted = chunk.weight[:, None] * filled
-    return ExpectedMoments(
-        weighted.sum(axis=0),
-        weighted.T @ filled + inner + uncertain,
-        law.log_likelihood(chunk, filled, inner, log_det_mis),
-    )
+    log_likelihood = law.log_likelihood(chunk, filled, B, cross, log_det_mis)
+    return Completion(filled, V, B, cross, log_likelihood)
+
+
+def completed_sums(
+    chunk: PatternChunk, completion: Completion, share: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum E[r] and E[r r'] over a chunk's rows, each pattern times its share."""
+    filled, V, B, cross, _ = completion
+    k = filled.shape[1]
+    weighted = (chunk.weight * share[chunk.pattern_of_point])[:, None] * filled
+    second = weighted.T @ filled
+    inner = (chunk.count * share)[:, None, None] * V
+    if chunk.scatter is not None:
+        second += (share @ chunk.scatter.reshape(len(share), -1)).reshape(k, k)
+        cross = share[:, None, None] * cross
+        inner += cross @ B.transpose(0, 2, 1)
+        rows = _add_rows(chunk.missing, cross, k)
+        second += rows + rows.T
+    second += _add_blocks(chunk.missing, inner, k)
+    return weighted.sum(axis=0), second
+
+
+def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
+    """E step of one chunk of patterns."""
+    completion = complete(chunk, mean, law)
+    sums = completed_sums(chunk, completion, np.ones(len(chunk.count)))
+    return ExpectedMoments(*sums, float(completion.log_likelihood.sum()))
 
 
 def _add_blocks(index, blocks, k: int) -> NDArray:
@@ -368,7 +420,7 @@ def accelerated_em(
     while n_iter < max_iter and not converged:
         one, before = em(*theta)
         two, height = em(*one)
-        leap = _extrapolation(_pack(*theta), _pack(*one), _pack(*two))
+        leap = extrapolation(_pack(*theta), _pack(*one), _pack(*two))
         theta = two
         with np.errstate(all="ignore"):  # a leap too far is refused, not reported
             try:
@@ -382,7 +434,8 @@ def accelerated_em(
     return GaussianFit(*theta, n_iter, converged, log_likelihood)
 
 
-def _extrapolation(zero, one, two):
+def extrapolation(zero, one, two):
+    """Return where SQUAREM leaps to after the steps zero, one, two."""
     r = one - zero
     v = two - one - r
     step = max(1.0, np.linalg.norm(r) / max(np.linalg.norm(v), np.finfo(float).tiny))
@@ -394,11 +447,20 @@ def _pack(mean, cov):
 
     Any such vector is a valid Gaussian, and the order of the columns does not matter.
     """
-    values, vectors = np.linalg.eigh(cov)
-    log_cov = (vectors * np.log(values)) @ vectors.T
-    return np.concatenate([mean, log_cov.ravel()])
+    return np.concatenate([mean, log_of_positive(cov).ravel()])
 
 
 def _unpack(vector, k: int):
-    values, vectors = np.linalg.eigh(vector[k:].reshape(k, k))
-    return vector[:k], (vectors * np.exp(values)) @ vectors.T
+    return vector[:k], power_of_e(vector[k:].reshape(k, k))
+
+
+def log_of_positive(matrix):
+    """Matrix logarithm of positive definite matrices, batched."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.log(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
+
+
+def power_of_e(matrix):
+    """Matrix exponential of symmetric matrices, batched."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.exp(values)[..., None, :]) @ vectors.swapaxes(-1, -2)

@@ -14,6 +14,7 @@ from scipy import special
 from scipy.stats import qmc
 
 from missfit.maps import AffineMaps
+from missfit.tables import blocks
 
 
 def condition(
@@ -70,6 +71,83 @@ def conditional_maps(
         np.where(patterns, 0.0, beta) + gamma,
         np.maximum(variance, 0.0),
     )
+
+
+class ScaledGaussian(NamedTuple):
+    """The law of X = shift + scale z, with z of mean ``mean`` and covariance ``cov``.
+
+    In standard units no feature is large, whatever the units of X.
+    """
+
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+
+
+def regression_maps(
+    law: ScaledGaussian,
+    intercept: NDArray[np.float64],
+    coef: NDArray[np.float64],
+    residual_variance: NDArray[np.float64],
+    patterns: NDArray[np.bool_],
+) -> AffineMaps:
+    """`conditional_maps` of several targets, with the target as second axis.
+
+    Parameters
+    ----------
+    law : ScaledGaussian
+    intercept, residual_variance : ndarray of shape (t,)
+        Of the regression of y on X, in the units of the data.
+    coef : ndarray of shape (t, d)
+    patterns : bool ndarray of shape (P, d)
+    """
+    t, d = coef.shape
+    shape = (len(patterns), t)
+    variance = np.empty(shape)
+    maps = AffineMaps(patterns, np.empty(shape), np.empty((*shape, d)), variance)
+    shift, scale, mean, cov = law
+    for block in blocks(len(patterns), d * d):
+        for k in range(t):
+            offset = intercept[k] + coef[k] @ shift
+            part = conditional_maps(mean, cov, offset, coef[k] * scale, patterns[block])
+            maps.coef[block, k] = part.coef / scale
+            maps.intercept[block, k] = part.intercept - maps.coef[block, k] @ shift
+            variance[block, k] = part.variance + residual_variance[k]
+    return maps
+
+
+def observed_log_density(
+    law: ScaledGaussian,
+    X: NDArray[np.float64],
+    patterns: NDArray[np.bool_],
+    index: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Log-density of the observed part of each row, in standard units.
+
+    Parameters
+    ----------
+    law : ScaledGaussian
+    X : ndarray of shape (n, d)
+        NaN where missing.
+    patterns : bool ndarray of shape (P, d)
+    index : int ndarray of shape (n,)
+        The pattern of each row.
+    """
+    d = X.shape[1]
+    whiten = np.empty((len(patterns), d, d))
+    log_det = np.empty(len(patterns))
+    for block in blocks(len(patterns), d * d):
+        root = np.linalg.cholesky(_observed_block(law.cov, patterns[block]))
+        whiten[block] = np.linalg.inv(root)
+        log_det[block] = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    log_det += (~patterns).sum(axis=1) * np.log(2 * np.pi) / 2
+    square = np.empty(len(X))
+    for rows in blocks(len(X), d * d):
+        z = (X[rows] - law.shift) / law.scale - law.mean
+        z = np.where(np.isnan(z), 0.0, z)
+        square[rows] = ((whiten[index[rows]] @ z[:, :, None]) ** 2).sum(axis=(1, 2))
+    return -log_det[index] - square / 2
 
 
 def _observed_block(

@@ -5,5 +5,13 @@ from missfit.estimators.emlr import EMLR
 from missfit.estimators.expanded_lr import ExpandedLR
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.micelr import MICELR
+from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
 
-__all__ = ["EMLR", "MICELR", "ConstantImputedLR", "ExpandedLR", "FactorizedLR"]
+__all__ = [
+    "EMLR",
+    "MICELR",
+    "ConstantImputedLR",
+    "ExpandedLR",
+    "FactorizedLR",
+    "PatternMixtureLR",
+]

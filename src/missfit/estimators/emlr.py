@@ -18,14 +18,14 @@ from missfit.em import (
     regression_slopes,
 )
 from missfit.estimators.base import PatternPredictor, Split
-from missfit.gaussian import conditional_maps
+from missfit.gaussian import ScaledGaussian, regression_maps
 from missfit.maps import AffineMaps
 from missfit.moments import PatternMoments
 from missfit.patterns import group_rows
-from missfit.tables import blocks
 
 PRIOR_ROWS = 0.3  # safe from d = 10 to d = 50, and not felt with many rows
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
+TOL = 1e-5  # log-likelihood per row that a cycle of steps must gain
 WARM_ROWS = 10_000  # rows of a first fit where twice as many and more are kept as rows
 
 
@@ -112,7 +112,8 @@ class EMLR(PatternPredictor):
         if self.algorithm == "reference":
             fit = self._reference(data)
         else:
-            fit = self._accelerated(moments, data)
+            tol = TOL if self.tol is None else self.tol
+            fit = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
         if not fit.converged:
             warnings.warn(
                 f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
@@ -136,8 +137,12 @@ class EMLR(PatternPredictor):
         self._residual_variance_ = left * data.scale[d:] ** 2
         # complete data never needed an inverse, a row to predict may
         lack = max(0.0, 1e-12 - np.linalg.eigvalsh(fit.cov[:d, :d])[0])
-        law = fit.mean[:d], fit.cov[:d, :d] + lack * np.eye(d)
-        self._standard_ = data.shift[:d], data.scale[:d], *law
+        self._standard_ = ScaledGaussian(
+            data.shift[:d],
+            data.scale[:d],
+            fit.mean[:d],
+            fit.cov[:d, :d] + lack * np.eye(d),
+        )
         one = self._y_ndim_ == 1
         self.coef_ = slopes[0] if one else slopes
         self.intercept_ = float(intercept[0]) if one else intercept
@@ -152,25 +157,6 @@ class EMLR(PatternPredictor):
                 "are constant, collinear or more than the rows. Use "
                 "EMLR(algorithm='accelerated'), whose prior holds them."
             ) from error
-
-    def _accelerated(self, moments: PatternMoments, data: GaussianData) -> GaussianFit:
-        tol = 1e-5 if self.tol is None else self.tol
-        model = PenalisedGaussian(moments.n_features, PRIOR_ROWS, FLOOR)
-        start = np.zeros(data.n_columns), np.eye(data.n_columns)
-        if len(moments.rows.X) >= 2 * WARM_ROWS:
-            start = self._warm_start(moments, data, model, tol)
-        return accelerated_em(data, model, start, max_iter=self.max_iter, tol=tol)
-
-    def _warm_start(self, moments, data: GaussianData, model, tol: float):
-        """Fit some of the rows first: a step costs as many patterns as there are."""
-        step = len(moments.rows.X) // WARM_ROWS
-        some = moments.rows.take(np.arange(0, len(moments.rows.X), step))
-        small = GaussianData(PatternMoments.from_data(*some))
-        origin = np.zeros(data.n_columns), np.eye(data.n_columns)
-        fit = accelerated_em(small, model, origin, max_iter=self.max_iter, tol=tol)
-        ratio = small.scale / data.scale
-        mean = (small.shift + small.scale * fit.mean - data.shift) / data.scale
-        return mean, fit.cov * ratio * ratio[:, None]
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict rows, NaN where missing.
@@ -192,23 +178,36 @@ class EMLR(PatternPredictor):
         return self._shaped(maps.evaluate(X, index)), self._shaped(spread)
 
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
-        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        shift, scale, mean, cov = self._standard_
-        t, d = coef.shape
-        shape = (len(patterns), t)
-        variance = np.empty(shape)
-        maps = AffineMaps(patterns, np.empty(shape), np.empty((*shape, d)), variance)
-        for block in blocks(len(patterns), d * d):
-            for k in range(t):
-                # in standard units, where no feature is large
-                offset = intercept[k] + coef[k] @ shift
-                part = conditional_maps(
-                    mean, cov, offset, coef[k] * scale, patterns[block]
-                )
-                maps.coef[block, k] = part.coef / scale
-                maps.intercept[block, k] = part.intercept - maps.coef[block, k] @ shift
-                variance[block, k] = part.variance + self._residual_variance_[k]
-        return maps
+        return regression_maps(
+            self._standard_,
+            np.atleast_1d(self.intercept_),
+            np.atleast_2d(self.coef_),
+            self._residual_variance_,
+            patterns,
+        )
+
+
+def penalised_fit(
+    moments: PatternMoments, data: GaussianData, *, max_iter: int, tol: float
+) -> GaussianFit:
+    """Fit one Gaussian by accelerated EM, with EMLR's prior and floor."""
+    model = PenalisedGaussian(moments.n_features, PRIOR_ROWS, FLOOR)
+    start = np.zeros(data.n_columns), np.eye(data.n_columns)
+    if len(moments.rows.X) >= 2 * WARM_ROWS:
+        start = _warm_start(moments, data, model, max_iter, tol)
+    return accelerated_em(data, model, start, max_iter=max_iter, tol=tol)
+
+
+def _warm_start(moments, data: GaussianData, model, max_iter: int, tol: float):
+    """Fit some of the rows first: a step costs as many patterns as there are."""
+    step = len(moments.rows.X) // WARM_ROWS
+    some = moments.rows.take(np.arange(0, len(moments.rows.X), step))
+    small = GaussianData(PatternMoments.from_data(*some))
+    origin = np.zeros(data.n_columns), np.eye(data.n_columns)
+    fit = accelerated_em(small, model, origin, max_iter=max_iter, tol=tol)
+    ratio = small.scale / data.scale
+    mean = (small.shift + small.scale * fit.mean - data.shift) / data.scale
+    return mean, fit.cov * ratio * ratio[:, None]
 
 
 def _regression(cov: NDArray[np.float64], d: int) -> NDArray[np.float64]:

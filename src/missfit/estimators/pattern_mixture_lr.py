@@ -1,0 +1,293 @@
+"""PatternMixtureLR: patterns that share a few Gaussians, and one regression."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from missfit.em import GaussianData, GaussianFit, regression_slopes
+from missfit.estimators.base import PatternPredictor, Split
+from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
+from missfit.gaussian import ScaledGaussian, observed_log_density, regression_maps
+from missfit.maps import AffineMaps
+from missfit.mixture import MixtureFit, MixtureLaw, PenalisedMixture, fit_mixture
+from missfit.moments import PatternMoments
+from missfit.patterns import PatternGroups, find_keys, group_rows, pattern_keys
+
+MAX_COMPONENTS = 8  # where the number is chosen
+START_PATTERNS = 1000  # the heaviest patterns, which the starts are tried on
+CERTAIN = 1e-9  # a pattern is of one component if all others have less
+
+
+class PatternMixtureLR(PatternPredictor):
+    """Patterns share K Gaussians of X; one regression of y on X serves them all.
+
+    The latent component belongs to the pattern, not to the row (Assumption 4.1 of the
+    paper, with Gaussians shared by patterns): X | k ~ N(mu_k, S_k), y | X ~
+    N(b0 + b'X, s2), and all rows of a pattern have the same k. The prediction is the
+    conditional expectation, a sum over components::
+
+        f(x_obs, m) = sum_k w_k (b0 + b' E_k[X | x_obs]),  w_k ~ r_mk N(x_obs; k)
+
+    with r_mk the responsibility of component k for pattern m learned at fit. A pattern
+    with several rows is nearly always of one component for certain, and its prediction
+    one affine map. With one component it is EMLR.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        K; by default chosen by BIC: 1, 2, ... until it no longer improves (8 at most).
+    max_iter : int
+        Most EM steps of the last stage of each K.
+    random_state : int, RandomState instance or None
+        Of the starts (k-means++).
+
+    Attributes
+    ----------
+    n_components_ : int
+        K.
+    bic_ : dict
+        BIC of each K tried, lowest best.
+    component_of_pattern_ : int ndarray of shape (P,)
+        The most probable component of each of `patterns_`.
+    responsibilities_ : ndarray of shape (P, K)
+        Probability of each component for each of `patterns_`.
+    weights_ : ndarray of shape (K,)
+        Share of the patterns of each component: the responsibilities of a pattern never
+        seen.
+    means_, covariances_ : ndarray of shape (K, d) and (K, d, d)
+        Of X in each component.
+    coef_, intercept_, residual_variance_
+        The regression of y on complete X.
+    log_likelihood_ : float
+    n_iter_ : int
+        EM steps of the last stage.
+    patterns_, pattern_count_
+        The patterns seen at fit and their rows.
+    pattern_models_ : AffineMaps
+        Of each pattern seen, the components' maps averaged by `responsibilities_`: the
+        predictor itself where one component is certain.
+
+    Notes
+    -----
+    A pattern never seen is predicted by all components, weighted by their shares and
+    by how well they explain the values observed. Features all missing at fit and
+    constant ones are ignored. Each covariance is pulled by d + 1 pseudo-rows towards
+    that of one component.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missfit.simulate import published
+    >>> X, y = published("mixture3", 4).sample(3000, random_state=0)
+    >>> model = PatternMixtureLR().fit(X, y)
+    >>> model.n_components_
+    3
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        max_iter: int = 1000,
+        random_state: Any = 0,
+    ):
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check_parameters(self, n_features: int) -> None:
+        k = self.n_components
+        whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
+        if k is not None and not (whole and k >= 1):
+            raise ValueError(
+                f"n_components={k!r}; it must be a whole number >= 1, or None to "
+                "choose it by BIC."
+            )
+        if not self.max_iter >= 1:
+            raise ValueError(f"max_iter={self.max_iter!r}; it must be at least 1.")
+
+    def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
+        data = GaussianData(moments)
+        one = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
+        fits = self._candidates(moments, data, one)
+        to_data = -float(data.n_observed @ np.log(data.scale))  # densities of the data
+        self.bic_ = {
+            k: -2 * (fit.log_likelihood + to_data)
+            + n_parameters(k, moments) * np.log(max(data.n_rows, 1.0))
+            for k, fit in fits.items()
+        }
+        chosen = min(self.bic_, key=lambda k: self.bic_[k])
+        fit = fits[chosen]
+        if not fit.converged:
+            warnings.warn(
+                f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
+                "are often good long before; raise max_iter to be sure.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.n_components_ = chosen
+        self.log_likelihood_ = fit.log_likelihood + to_data
+        self.n_iter_ = fit.n_iter
+        self.responsibilities_ = fit.responsibility
+        self.component_of_pattern_ = fit.responsibility.argmax(axis=1)
+        self._keep(fit.law, data, moments.n_features)
+
+    def _candidates(
+        self, moments: PatternMoments, data: GaussianData, one: GaussianFit
+    ) -> dict[int, MixtureFit]:
+        """Fit the K asked for, or 1, 2, ... while BIC improves."""
+        alone = _one_component(one, len(moments), moments.n_features)
+        if self.n_components == 1:
+            return {1: alone}
+        d = moments.n_features
+        model = PenalisedMixture(alone.law.cov[0], d + 1.0, FLOOR)
+        few = data
+        if len(moments) > START_PATTERNS:
+            heavy = np.argsort(-moments.count, kind="stable")[:START_PATTERNS]
+            few = GaussianData(moments.take(heavy), data.scales)
+
+        def fit(k: int) -> MixtureFit:
+            rng: Any = check_random_state(self.random_state)
+            return fit_mixture(
+                data, few, one, k, model, rng, max_iter=self.max_iter, tol=TOL
+            )
+
+        if self.n_components is not None:
+            return {int(self.n_components): fit(int(self.n_components))}
+        fits = {1: alone}
+        penalty = np.log(max(data.n_rows, 1.0)) / 2
+        for k in range(2, min(MAX_COMPONENTS, len(moments)) + 1):
+            fits[k] = fit(k)
+            gain = fits[k].log_likelihood - fits[k - 1].log_likelihood
+            more = n_parameters(k, moments) - n_parameters(k - 1, moments)
+            if gain <= penalty * more:
+                break
+        return fits
+
+    def _keep(self, law: MixtureLaw, data: GaussianData, d: int) -> None:
+        shift, scale = data.shift[:d], data.scale[:d]
+        self.weights_ = law.share
+        self.means_ = shift + scale * law.mean
+        self.covariances_ = law.cov * scale * scale[:, None]
+        slopes = law.slopes.T * data.scale[d:, None] / scale
+        centre = data.shift[d:] + data.scale[d:] * law.intercept
+        intercept = centre - slopes @ shift
+        # a constant target is known; in standard units the floor would say otherwise
+        left = np.where(data.varies[d:], np.diag(law.residual), 0.0)
+        variance = left * data.scale[d:] ** 2
+        lack = np.maximum(0.0, 1e-12 - np.linalg.eigvalsh(law.cov)[:, 0])
+        cov = law.cov + lack[:, None, None] * np.eye(d)
+        self._laws_ = [
+            ScaledGaussian(shift, scale, mean, cov[k])
+            for k, mean in enumerate(law.mean)
+        ]
+        one = self._y_ndim_ == 1
+        self.coef_ = slopes[0] if one else slopes
+        self.intercept_ = float(intercept[0]) if one else intercept
+        self.residual_variance_ = float(variance[0]) if one else variance
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict rows, NaN where missing.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+        return_std : bool
+            Also return the standard deviation of y given the pattern and what is
+            observed: within the components and between them.
+        """
+        X = self._check_predict(X)
+        mean, variance = self._moments_of_target(X, group_rows(np.isnan(X)))
+        if return_std:
+            return self._shaped(mean), self._shaped(np.sqrt(variance))
+        return self._shaped(mean)
+
+    def _moments_of_target(self, X, groups: PatternGroups):
+        index = groups.pattern_of_row()
+        weight = self._row_weights(X, groups, index)
+        mean = variance = np.zeros((len(X), len(np.atleast_1d(self.intercept_))))
+        for k, maps in enumerate(self._component_maps(groups.patterns)):
+            value, share = maps.evaluate(X, index), weight[:, k, None]
+            gap = value - mean  # one component more: the moments of a mixture so far
+            total = weight[:, : k + 1].sum(axis=1)[:, None]
+            part = np.divide(share, total, out=np.zeros_like(share), where=total > 0)
+            inner = np.asarray(maps.variance)[index]
+            variance = (1 - part) * (variance + part * gap**2) + part * inner
+            mean = mean + part * gap
+        return mean, variance
+
+    def _row_weights(self, X, groups: PatternGroups, index):
+        """Probability of each component for each row: r_mk N(x_obs; k), normalised."""
+        known = find_keys(pattern_keys(self.patterns_), pattern_keys(groups.patterns))
+        prior = np.where(
+            (known >= 0)[:, None], self.responsibilities_[known], self.weights_
+        )
+        weight = prior[index]
+        unsure = np.flatnonzero((prior.max(axis=1) < 1 - CERTAIN)[index])
+        if len(unsure):
+            with np.errstate(divide="ignore"):
+                log_weight = np.log(weight[unsure])
+            for k, law in enumerate(self._laws_):
+                log_weight[:, k] += observed_log_density(
+                    law, X[unsure], groups.patterns, index[unsure]
+                )
+            weight[unsure] = special.softmax(log_weight, axis=1)
+        return weight
+
+    def _component_maps(self, patterns: NDArray[np.bool_]) -> list[AffineMaps]:
+        return [
+            regression_maps(
+                law,
+                np.atleast_1d(self.intercept_),
+                np.atleast_2d(self.coef_),
+                np.atleast_1d(self.residual_variance_),
+                patterns,
+            )
+            for law in self._laws_
+        ]
+
+    def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
+        """Average the maps of the components by the responsibilities."""
+        known = find_keys(pattern_keys(self.patterns_), pattern_keys(patterns))
+        share = np.where(
+            (known >= 0)[:, None], self.responsibilities_[known], self.weights_
+        )
+        maps = self._component_maps(patterns)
+        variances = [np.asarray(m.variance) for m in maps]
+        return AffineMaps(
+            patterns,
+            np.einsum("pk,kpt->pt", share, np.stack([m.intercept for m in maps])),
+            np.einsum("pk,kptd->ptd", share, np.stack([m.coef for m in maps])),
+            np.einsum("pk,kpt->pt", share, np.stack(variances)),
+        )
+
+
+def n_parameters(n_components: int, moments: PatternMoments) -> int:
+    """Free parameters of the mixture: laws of X, shares, one regression."""
+    d, t = moments.n_features, moments.n_targets
+    law = d + d * (d + 1) // 2
+    return n_components * (law + 1) - 1 + t * (d + 1) + t * (t + 1) // 2
+
+
+def _one_component(one: GaussianFit, n_patterns: int, d: int) -> MixtureFit:
+    """Write the fit of one Gaussian as a mixture of one."""
+    inner, cross = one.cov[:d, :d], one.cov[:d, d:]
+    slopes = regression_slopes(inner, cross)
+    residual = one.cov[d:, d:] - slopes.T @ cross
+    law = MixtureLaw(
+        np.ones(1),
+        one.mean[None, :d],
+        inner[None],
+        one.mean[d:] - one.mean[:d] @ slopes,
+        slopes,
+        np.maximum(residual, 0.0) if len(residual) == 1 else residual,
+    )
+    certain = np.ones((n_patterns, 1))
+    return MixtureFit(law, certain, one.log_likelihood, one.n_iter, one.converged)

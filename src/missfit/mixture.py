@@ -1,0 +1,329 @@
+"""A mixture of Gaussians whose latent component belongs to the missing pattern.
+
+All rows of a pattern share one component (Assumption 4.1, with K Gaussians for all
+patterns), so that a pattern's evidence is a sum over its rows and comes from moments
+alone. One regression of y on X serves all components, as in the paper's model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from missfit.em import (
+    GaussianData,
+    GaussianFit,
+    PatternChunk,
+    PrecisionLaw,
+    complete,
+    completed_sums,
+    extrapolation,
+    log_of_positive,
+    power_of_e,
+    regression_slopes,
+)
+
+TEMPERATURES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.0, 1.0)
+N_STARTS = 12
+N_KEPT = 3
+KEPT_STEPS = 25
+
+
+class MixtureLaw(NamedTuple):
+    """K Gaussians of X and one regression of y, in standard units."""
+
+    share: NDArray[np.float64]  # (K,) probability that a pattern is of a component
+    mean: NDArray[np.float64]  # (K, d)
+    cov: NDArray[np.float64]  # (K, d, d)
+    intercept: NDArray[np.float64]  # (t,)
+    slopes: NDArray[np.float64]  # (d, t)
+    residual: NDArray[np.float64]  # (t, t)
+
+    def joint(self, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and covariance of (X, y) in component k."""
+        cross = self.cov[k] @ self.slopes
+        mean = np.concatenate(
+            [self.mean[k], self.intercept + self.mean[k] @ self.slopes]
+        )
+        target = self.residual + self.slopes.T @ cross
+        return mean, np.block([[self.cov[k], cross], [cross.T, target]])
+
+
+class MixtureFit(NamedTuple):
+    """A fitted mixture, and how it was reached."""
+
+    law: MixtureLaw
+    responsibility: NDArray[np.float64]  # (P, K)
+    log_likelihood: float
+    n_iter: int
+    converged: bool
+
+
+class MixtureExpectation(NamedTuple):
+    """What the E step returns, component by component, about each one's mean."""
+
+    n_rows: NDArray[np.float64]  # (K,) rows
+    n_patterns: NDArray[np.float64]  # (K,) patterns
+    first: NDArray[np.float64]  # (K, k)
+    second: NDArray[np.float64]  # (K, k, k)
+    log_likelihood: float
+    responsibility: list[NDArray[np.float64]]  # of the patterns of each chunk
+
+
+@dataclass(frozen=True)
+class PenalisedMixture:
+    """M step for a pattern mixture.
+
+    Each covariance has an inverse Wishart prior worth ``prior_rows`` rows of covariance
+    ``prior_cov``, the shares a Dirichlet prior worth one pattern each; the regression
+    leaves a variance of at least ``floor`` (standard units).
+    """
+
+    prior_cov: NDArray[np.float64]
+    prior_rows: float
+    floor: float
+
+    def m_step(self, law: MixtureLaw, expected: MixtureExpectation) -> MixtureLaw:
+        """Parameters that maximise the expected log-posterior."""
+        d = law.mean.shape[1]
+        count = expected.n_rows
+        share = 1.0 + expected.n_patterns
+        some = np.maximum(count, np.finfo(float).tiny)[:, None]
+        shift = np.where(count[:, None] > 0, expected.first / some, 0.0)
+        centred = expected.second - count[:, None, None] * (
+            shift[:, :, None] * shift[:, None, :]
+        )
+        cov = centred[:, :d, :d] + self.prior_rows * self.prior_cov
+        cov /= (count + self.prior_rows)[:, None, None]
+        mean = np.stack([law.joint(k)[0] for k in range(len(count))]) + shift
+        regression = self._regression(count, mean, centred, d)
+        return MixtureLaw(share / share.sum(), mean[:, :d], cov, *regression)
+
+    def _regression(self, count, mean, centred, d: int):
+        """Pooled regression of y on X: rows of all components about one centre."""
+        total = count.sum()
+        centre = count @ mean / total
+        gap = mean - centre
+        pooled = (centred.sum(axis=0) + (count[:, None] * gap).T @ gap) / total
+        slopes = regression_slopes(pooled[:d, :d], pooled[:d, d:])
+        residual = pooled[d:, d:] - slopes.T @ pooled[:d, d:]
+        values, vectors = np.linalg.eigh((residual + residual.T) / 2)
+        residual = (vectors * np.maximum(values, self.floor)) @ vectors.T
+        return centre[d:] - centre[:d] @ slopes, slopes, residual
+
+    def log_prior(self, law: MixtureLaw) -> float:
+        """Log-density of the prior, up to a constant."""
+        root = np.linalg.cholesky(law.cov)
+        log_det = 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum()
+        spread = np.trace(
+            np.linalg.solve(law.cov, self.prior_cov), axis1=1, axis2=2
+        ).sum()
+        return float(np.log(law.share).sum() - self.prior_rows / 2 * (log_det + spread))
+
+
+def e_step(
+    data: GaussianData, law: MixtureLaw, temperature: float = 1.0
+) -> MixtureExpectation:
+    """Responsibilities of the patterns and expected sums of each component.
+
+    r_mk is proportional to share_k exp(temperature sum_i log N(x_o,i, y_i; k)), over
+    the rows i of pattern m. The log-likelihood is that of temperature 1.
+    """
+    joints = [law.joint(k) for k in range(len(law.share))]
+    laws = [PrecisionLaw.of_cov(cov) for _, cov in joints]
+    log_share = np.log(law.share)
+
+    def expect(chunk: PatternChunk):
+        completions = [
+            complete(chunk, mean, each)
+            for (mean, _), each in zip(joints, laws, strict=True)
+        ]
+        evidence = np.stack([c.log_likelihood for c in completions], axis=1)
+        total = np.sum(special.logsumexp(evidence + log_share, axis=1))
+        weight = special.softmax(temperature * evidence + log_share, axis=1)
+        sums = [
+            completed_sums(chunk, completion, weight[:, k])
+            for k, completion in enumerate(completions)
+        ]
+        first, second = zip(*sums, strict=True)
+        return (
+            chunk.count @ weight,
+            weight.sum(axis=0),
+            np.stack(first),
+            np.stack(second),
+            total,
+            weight,
+        )
+
+    parts = data.map_chunks(expect)
+    *sums, weights = zip(*parts, strict=True)
+    n_rows, n_patterns, first, second, total = (np.sum(s, axis=0) for s in sums)
+    second = (second + second.transpose(0, 2, 1)) / 2
+    return MixtureExpectation(
+        n_rows, n_patterns, first, second, float(total), list(weights)
+    )
+
+
+def fit_mixture(
+    data: GaussianData,
+    few: GaussianData,
+    one: GaussianFit,
+    n_components: int,
+    model: PenalisedMixture,
+    rng: np.random.RandomState,
+    *,
+    max_iter: int,
+    tol: float,
+) -> MixtureFit:
+    """Fit K components: many short tempered starts, the best polished.
+
+    Parameters
+    ----------
+    data : GaussianData
+    few : GaussianData
+        What the starts are tried on: ``data``, or its heaviest patterns.
+    one : GaussianFit
+        The fit of one component.
+    """
+    starts = _starts(few, one, n_components, model, rng)
+    tried = [_tempered(few, start, model) for start in starts]
+    tried.sort(key=lambda pair: -pair[1])
+    kept = [_steps(few, law, model, KEPT_STEPS) for law, _ in tried[:N_KEPT]]
+    best = max(kept, key=lambda pair: pair[1])[0]
+    return accelerated_mixture(data, best, model, max_iter=max_iter, tol=tol)
+
+
+def _starts(few, one: GaussianFit, n_components: int, model, rng) -> list[MixtureLaw]:
+    """Laws with means drawn by k-means++ among the patterns' imputed means."""
+    d = len(model.prior_cov)
+    inner, cross = one.cov[:d, :d], one.cov[:d, d:]
+    slopes = regression_slopes(inner, cross)
+    residual = one.cov[d:, d:] - slopes.T @ cross
+    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
+    residual = (vectors * np.maximum(values, 0.01)) @ vectors.T
+    intercept = one.mean[d:] - one.mean[:d] @ slopes
+    points, weight = _imputed_means(few, one)
+    return [
+        MixtureLaw(
+            np.full(n_components, 1 / n_components),
+            _seeds(points[:, :d], weight, n_components, rng),
+            np.repeat(0.6 * inner[None], n_components, axis=0),
+            intercept,
+            slopes,
+            residual,
+        )
+        for _ in range(N_STARTS)
+    ]
+
+
+def _imputed_means(few: GaussianData, one: GaussianFit):
+    """Mean of each pattern with E[X_u | means of X_o and y] where missing."""
+    law = PrecisionLaw.of_cov(one.cov)
+
+    def impute(chunk: PatternChunk):
+        filled = complete(chunk, one.mean, law).filled
+        total = np.zeros((len(chunk.count), filled.shape[1]))
+        np.add.at(total, chunk.pattern_of_point, chunk.weight[:, None] * filled)
+        return total / chunk.count[:, None] + one.mean, np.sqrt(chunk.count)
+
+    points, weight = zip(*few.map_chunks(impute), strict=True)
+    return np.concatenate(points), np.concatenate(weight)
+
+
+def _seeds(points, weight, n_seeds: int, rng) -> NDArray[np.float64]:
+    """k-means++ seeds: each drawn with probability weight times squared distance."""
+    chosen = [rng.choice(len(points), p=weight / weight.sum())]
+    for _ in range(n_seeds - 1):
+        gap = points[:, None, :] - points[chosen]
+        near = weight * (gap**2).sum(axis=2).min(axis=1)
+        p = near if near.sum() > 0 else weight
+        chosen.append(rng.choice(len(points), p=p / p.sum()))
+    return points[chosen]
+
+
+def _tempered(data, law: MixtureLaw, model) -> tuple[MixtureLaw, float]:
+    height = -np.inf
+    for temperature in TEMPERATURES:
+        expected = e_step(data, law, temperature)
+        height = expected.log_likelihood + model.log_prior(law)
+        law = model.m_step(law, expected)
+    return law, height
+
+
+def _steps(data, law: MixtureLaw, model, n_steps: int) -> tuple[MixtureLaw, float]:
+    height = -np.inf
+    for _ in range(n_steps):
+        expected = e_step(data, law)
+        height = expected.log_likelihood + model.log_prior(law)
+        law = model.m_step(law, expected)
+    return law, height
+
+
+def accelerated_mixture(
+    data: GaussianData,
+    law: MixtureLaw,
+    model: PenalisedMixture,
+    *,
+    max_iter: int,
+    tol: float,
+) -> MixtureFit:
+    """EM with SQUAREM steps and a monotone guard, as `missfit.em.accelerated_em`."""
+    n_iter, converged, height = 0, False, -np.inf
+
+    def em(law: MixtureLaw):
+        nonlocal n_iter
+        n_iter += 1
+        expected = e_step(data, law)
+        log_posterior = expected.log_likelihood + model.log_prior(law)
+        return model.m_step(law, expected), log_posterior
+
+    while n_iter < max_iter and not converged:
+        one, before = em(law)
+        two, height = em(one)
+        leap = extrapolation(_pack(law), _pack(one), _pack(two))
+        law = two
+        with np.errstate(all="ignore"):  # a leap too far is refused, not reported
+            try:
+                landed, log_posterior = em(_unpack(leap, law))
+                if log_posterior >= height:
+                    law, height = landed, log_posterior
+            except np.linalg.LinAlgError:
+                pass
+        converged = bool(height - before < tol * data.n_rows)
+    expected = e_step(data, law)
+    responsibility = data.in_table_order(expected.responsibility)
+    return MixtureFit(law, responsibility, expected.log_likelihood, n_iter, converged)
+
+
+def _pack(law: MixtureLaw) -> NDArray[np.float64]:
+    """One vector without constraints: logarithms of shares and covariances."""
+    parts = [
+        np.log(law.share),
+        law.mean,
+        log_of_positive(law.cov),
+        law.intercept,
+        law.slopes,
+        log_of_positive(law.residual),
+    ]
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def _unpack(vector: NDArray[np.float64], like: MixtureLaw) -> MixtureLaw:
+    ends = np.cumsum([part.size for part in like])[:-1]
+    pieces = [
+        piece.reshape(part.shape)
+        for piece, part in zip(np.split(vector, ends), like, strict=True)
+    ]
+    share, mean, cov, intercept, slopes, residual = pieces
+    return MixtureLaw(
+        special.softmax(share),
+        mean,
+        power_of_e(cov),
+        intercept,
+        slopes,
+        power_of_e(residual),
+    )
