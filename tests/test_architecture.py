@@ -13,6 +13,7 @@ SRC = Path(missfit.__file__).parent
 
 MAY_IMPORT = {
     "tables": set(),
+    "columns": set(),
     "patterns": set(),
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},
@@ -24,6 +25,7 @@ MAY_IMPORT = {
     "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
     "theory": {"bayes", "simulate", "tables"},
     "estimators": {
+        "columns",
         "em",
         "gaussian",
         "maps",

@@ -3,6 +3,8 @@
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
   `PatternMixtureLR`: scikit-learn regressors that take NaN at fit and at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
+- `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
+- `missfit.ConformalRegressor`: intervals that are valid for every missing pattern.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
 - `missfit.bayes`: the Bayes predictor and the Bayes risk of these laws.
@@ -13,10 +15,12 @@ from missfit import bayes, simulate, theory
 from missfit.estimators import (
     EMLR,
     MICELR,
+    ConformalRegressor,
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
     PatternMixtureLR,
+    TableEncoder,
 )
 from missfit.moments import PatternMoments
 from missfit.networks import MLP, NeuMiss
@@ -25,12 +29,14 @@ __all__ = [
     "EMLR",
     "MICELR",
     "MLP",
+    "ConformalRegressor",
     "ConstantImputedLR",
     "ExpandedLR",
     "FactorizedLR",
     "NeuMiss",
     "PatternMixtureLR",
     "PatternMoments",
+    "TableEncoder",
     "bayes",
     "simulate",
     "theory",

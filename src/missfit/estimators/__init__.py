@@ -1,17 +1,21 @@
 """Predictors: scikit-learn regressors that take NaN at fit and at predict."""
 
+from missfit.estimators.conformal_regressor import ConformalRegressor
 from missfit.estimators.constant_imputed_lr import ConstantImputedLR
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.expanded_lr import ExpandedLR
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.micelr import MICELR
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.table_encoder import TableEncoder
 
 __all__ = [
     "EMLR",
     "MICELR",
+    "ConformalRegressor",
     "ConstantImputedLR",
     "ExpandedLR",
     "FactorizedLR",
     "PatternMixtureLR",
+    "TableEncoder",
 ]

@@ -1,0 +1,246 @@
+"""Columns of a table: what kind of values they hold, and these values as numbers.
+
+A column of objects is factorised by hashing first, and everything after works on its
+distinct values.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+DAY = 86_400_000_000  # microseconds
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?\s*")
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class Column(NamedTuple):
+    """A column as its distinct values and the place of each row among them.
+
+    Typed columns of numbers, booleans and dates have ``typed`` instead: "f", "b" or "M"
+    and the values themselves, which need no reading.
+    """
+
+    missing: NDArray[np.bool_]
+    typed: str
+    values: Any  # the rows if typed, else the distinct objects
+    codes: NDArray[np.intp]  # of each row; empty if typed
+    categorical: bool = False
+
+    def as_objects(self) -> Column:
+        """Return a typed column by its distinct values."""
+        if not self.typed:
+            return self
+        values, codes = np.unique(self.values, return_inverse=True)
+        distinct = [None if v != v else v for v in values.tolist()]
+        if self.typed == "M":
+            distinct = [None if np.isnat(v) else v for v in values]
+        if self.typed == "b":
+            distinct = [None if v != v else bool(v) for v in values]
+        return Column(self.missing, "", distinct, codes, self.categorical)
+
+    def levels(self) -> list[str | None]:
+        """Text of each distinct value, None for a missing one."""
+        return [None if _is_missing(value) else _text(value) for value in self.values]
+
+    def counts(self) -> list[int]:
+        """Rows of each distinct value."""
+        return np.bincount(self.codes, minlength=len(self.values)).tolist()
+
+    def where(self, distinct: int) -> str:
+        """Where a distinct value stands, for a message."""
+        rows = np.flatnonzero(self.codes == distinct)
+        return f"{len(rows)} of {len(self.codes)} rows, first row {rows[0]}"
+
+
+def pandas_column(series: Any, name: str) -> Column:
+    """Read a column of a pandas frame."""
+    missing = series.isna().to_numpy(dtype=bool)
+    if type(series.dtype).__name__ == "CategoricalDtype":
+        column = _object_column(series.astype(object).to_numpy(), missing, name)
+        return column._replace(categorical=True)
+    kind = getattr(series.dtype, "kind", "O")
+    if kind in "iufb":
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return _typed("b" if kind == "b" else "f", values, missing)
+    if kind == "M":  # with a time zone: in UTC
+        return _typed("M", series.to_numpy(dtype="datetime64[us]"), missing)
+    _refuse_kind(kind, name)
+    return _object_column(series.to_numpy(dtype=object), missing, name)
+
+
+def polars_column(series: Any, name: str) -> Column:
+    """Read a column of a polars frame."""
+    categorical = type(series.dtype).__name__ in ("Categorical", "Enum")
+    if type(series.dtype).__name__ == "Boolean":
+        values = series.cast(float).to_numpy()
+        return _typed("b", values, np.isnan(values))
+    column = array_column(series.to_numpy(), name)
+    return column._replace(categorical=categorical)
+
+
+def array_column(values: NDArray, name: str) -> Column:
+    """Read a column of an array."""
+    kind = values.dtype.kind
+    if kind in "iufb":
+        values = values.astype(np.float64)
+        return _typed("b" if kind == "b" else "f", values, np.isnan(values))
+    if kind == "M":
+        return _typed("M", values.astype("datetime64[us]"), np.isnat(values))
+    _refuse_kind(kind, name)
+    return _object_column(values.astype(object), None, name)
+
+
+def _refuse_kind(kind: str, name: str) -> None:
+    if kind in "mc":
+        what = {"m": "durations", "c": "complex numbers"}[kind]
+        raise ValueError(f"column {name!r} holds {what}; give them as real numbers.")
+
+
+def _typed(kind: str, values: NDArray, missing: NDArray) -> Column:
+    return Column(missing, kind, values, np.empty(0, dtype=np.intp))
+
+
+def _object_column(values: NDArray, missing: NDArray | None, name: str) -> Column:
+    """Factorise by hashing; everything after works on the distinct values."""
+    if missing is not None:
+        values = values.copy()
+        values[missing] = None
+    try:
+        place = {value: k for k, value in enumerate(dict.fromkeys(values.tolist()))}
+    except TypeError as error:
+        raise ValueError(
+            f"column {name!r} holds values that are not numbers, dates or text "
+            f"({error}); encode them first."
+        ) from error
+    codes = np.fromiter(map(place.__getitem__, values.tolist()), int, len(values))
+    distinct = list(place)
+    if missing is None:
+        missing = np.array([_is_missing(value) for value in distinct])[codes]
+    return Column(missing, "", distinct, codes)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def _text(value: Any) -> str:
+    """Write a level: 1 and 1.0 are the same level, True is another.
+
+    >>> [_text(v) for v in (1.0, 1, 0.5, True, "a")]
+    ['1', '1', '0.5', 'True', 'a']
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, Real) and float(value).is_integer():
+        return str(int(float(value)))
+    return str(value)
+
+
+def _as_truth(value: Any) -> float | None:
+    if isinstance(value, (bool, np.bool_)):
+        return float(value)
+    if isinstance(value, Real) and value in (0, 1):
+        return float(value)
+    return TRUTH.get(value.strip().lower()) if isinstance(value, str) else None
+
+
+def _as_number(value: Any) -> float | None:
+    if isinstance(value, (Real, np.bool_)) or type(value).__name__ == "Decimal":
+        return float(value)
+    if isinstance(value, str) and NUMBER.fullmatch(value):
+        return float(value)
+    return None
+
+
+def _as_days(value: Any) -> float | None:
+    """Days since 1970-01-01, or None for what is no date."""
+    if isinstance(value, str):
+        if not DATE.fullmatch(value):
+            return None
+        value = value.strip().removesuffix("Z")
+    elif isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    elif not isinstance(value, (datetime.date, np.datetime64)):
+        return None
+    when: Any = value
+    try:
+        return float(np.datetime64(when, "us").astype(np.int64)) / DAY
+    except ValueError:  # 2026-02-30
+        return None
+
+
+READ = {"number": _as_number, "boolean": _as_truth, "date": _as_days}
+
+
+def kind_of(column: Column, name: str, *, forced: bool) -> str:
+    """Read off the values what a column holds."""
+    if column.missing.all():
+        return "empty"
+    if forced or column.categorical:
+        return "category"
+    if column.typed:
+        return {"f": "number", "b": "boolean", "M": "date"}[column.typed]
+    values = [value for value in column.values if not _is_missing(value)]
+    if all(isinstance(value, (bool, np.bool_)) for value in values):
+        return "boolean"
+    for kind in ("number", "date"):
+        read = [READ[kind](value) is not None for value in values]
+        if all(read):
+            return kind
+        if any(read):
+            odd = values[read.index(False)]
+            place = column.where(column.values.index(odd))
+            raise ValueError(
+                f"column {name!r} mixes {kind}s and other values: {odd!r} in {place}. "
+                "Leave those values empty, or name the column as categorical, or drop "
+                "it."
+            )
+    if all(isinstance(value, str) for value in values):
+        return "category"
+    odd = next(value for value in values if not isinstance(value, str))
+    raise ValueError(
+        f"column {name!r} holds a {type(odd).__name__}, {str(odd)[:40]!r}; only "
+        "numbers, booleans, dates and text are understood. Encode or drop it."
+    )
+
+
+def numbers_of(column: Column, name: str, kind: str) -> NDArray[np.float64]:
+    """Read a column as the kind that it had at fit."""
+    if kind == "empty":
+        return np.full(len(column.missing), np.nan)
+    if kind == "identifier":
+        return np.where(column.missing, np.nan, 0.0)
+    if column.typed == "M" and kind == "date":
+        days = column.values.astype(np.int64) / DAY
+        return np.where(column.missing, np.nan, days)
+    if column.typed in ("f", "b") and kind == "number":
+        infinite = np.isinf(column.values)
+        if infinite.any():
+            raise ValueError(
+                f"column {name!r} is infinite in row {np.argmax(infinite)}; leave the "
+                "value empty where it is not known."
+            )
+        return column.values
+    column = column.as_objects()
+    numbers = []
+    for k, value in enumerate(column.values):
+        number = np.nan if _is_missing(value) else READ[kind](value)
+        if number is None or np.isinf(number):
+            raise ValueError(
+                f"column {name!r} held {kind}s at fit, and now {value!r} in "
+                f"{column.where(k)}. Correct the value, or leave it empty."
+            )
+        numbers.append(number)
+    return np.array(numbers)[column.codes]

@@ -1,0 +1,280 @@
+"""TableEncoder: columns of any kind to numbers, one mask bit per variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from missfit.columns import (
+    Column,
+    array_column,
+    kind_of,
+    numbers_of,
+    pandas_column,
+    polars_column,
+)
+
+OTHER = "(other)"
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn the columns of a table into numbers and keep one mask bit per variable.
+
+    Numbers and booleans stay one column, a date becomes days since 1970-01-01, a
+    category of k levels becomes k - 1 columns of 0 and 1 (its most frequent level is
+    all zeros). Where a value is missing, every column of its variable is NaN: the
+    missing patterns of the output are those of the variables, and no level is made up
+    for "missing". Put it in a Pipeline before any predictor of the library.
+
+    Parameters
+    ----------
+    categorical : sequence of str or int
+        Columns to take as categories although they look like numbers, dates or
+        booleans, by name (by position where X has no names). pandas' and polars'
+        categorical columns are taken as such without being named.
+    max_categories : int
+        A category with more levels keeps the most frequent ``max_categories - 1`` and
+        puts the others together as "(other)".
+    unknown : {"missing", "error"}
+        A level never seen at fit is counted as "(other)" where the variable has that
+        level. Elsewhere it is taken as a missing value, or raises.
+
+    Attributes
+    ----------
+    kinds_ : list of str
+        Of each variable: "number", "boolean", "date", "category", "identifier" (text of
+        which more than half of the values differ: only its mask is kept) or "empty"
+        (nothing observed at fit: always NaN).
+    categories_ : list of list of str
+        The levels of each variable, the one without a column first; [] for other kinds.
+    variables_ : int ndarray of shape (n_columns_out,)
+        The variable of each column of the output.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    In columns of objects or text the kind is read off the values: numbers also when
+    written as text, dates when written as 2026-01-31 or 2026-01-31T12:00. A column that
+    mixes numbers or dates with other text raises, because guessing would be wrong half
+    of the time. pandas is not needed for arrays and polars frames.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1, "red"], [2, None], [None, "blue"], [4, "red"]], dtype=object)
+    >>> encoder = TableEncoder().fit(X)
+    >>> encoder.get_feature_names_out().tolist()
+    ['x0', 'x1=blue']
+    >>> encoder.transform(X).tolist()
+    [[1.0, 0.0], [2.0, nan], [nan, 1.0], [4.0, 0.0]]
+    """
+
+    n_features_in_: int
+    feature_names_in_: NDArray
+
+    def __init__(
+        self,
+        *,
+        categorical: Iterable[str | int] = (),
+        max_categories: int = 30,
+        unknown: str = "missing",
+    ):
+        self.categorical = categorical
+        self.max_categories = max_categories
+        self.unknown = unknown
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Learn the kind and the levels of each column.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, d)
+        y : ignored
+        """
+        del y
+        self._check_parameters()
+        columns = self._columns(X, reset=True)
+        names = self._names()
+        forced = self._forced(names)
+        kinds, categories = [], []
+        for j, (column, name) in enumerate(zip(columns, names, strict=True)):
+            kind = kind_of(column, name, forced=j in forced)
+            levels: list[str] = []
+            if kind == "category":
+                levels, kind = self._levels(column, kind, forced=j in forced)
+            kinds.append(kind)
+            categories.append(levels)
+        self.kinds_, self.categories_ = kinds, categories
+        n_columns = [max(1, len(levels) - 1) for levels in categories]
+        self.variables_ = np.repeat(np.arange(len(columns)), n_columns)
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.unknown not in ("missing", "error"):
+            raise ValueError(f"unknown={self.unknown!r}; choose 'missing' or 'error'.")
+        if not self.max_categories >= 2:
+            raise ValueError(f"max_categories={self.max_categories!r}; at least 2.")
+        if isinstance(self.categorical, str):
+            raise ValueError(
+                f"categorical={self.categorical!r} is one string; give a list of "
+                f"columns, [{self.categorical!r}]."
+            )
+
+    def _forced(self, names: list[str]) -> set[int]:
+        """Positions of the columns that ``categorical`` names."""
+        forced = set()
+        for column in self.categorical:
+            if isinstance(column, str) and column in names:
+                forced.add(names.index(column))
+            elif not isinstance(column, str) and 0 <= column < len(names):
+                forced.add(int(column))
+            else:
+                raise ValueError(
+                    f"categorical names {column!r}, which is not a column; the columns "
+                    f"are {', '.join(map(repr, names[:20]))}."
+                )
+        return forced
+
+    def _levels(self, column: Column, kind: str, forced: bool) -> tuple[list[str], str]:
+        """Levels of a category, most frequent first, and its kind."""
+        count: dict[str, int] = {}
+        column = column.as_objects()
+        for level, n in zip(column.levels(), column.counts(), strict=True):
+            if level is not None:
+                count[level] = count.get(level, 0) + n
+        levels = sorted(count, key=lambda level: (-count[level], level))
+        if len(levels) > self.max_categories:
+            if not (forced or column.categorical) and 2 * len(levels) > sum(
+                count.values()
+            ):
+                return [], "identifier"
+            levels = [*levels[: self.max_categories - 1], OTHER]
+        return levels, kind
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the table as numbers, NaN where missing.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_columns_out), or what `set_output` asks for
+        """
+        check_is_fitted(self)
+        columns = self._columns(X, reset=False)
+        out = np.empty((len(columns[0].missing), len(self.variables_)))
+        for j, (column, name) in enumerate(zip(columns, self._names(), strict=True)):
+            place = self.variables_ == j
+            if self.kinds_[j] == "category":
+                out[:, place] = self._dummies(column, name, self.categories_[j])
+            else:
+                out[:, place] = numbers_of(column, name, self.kinds_[j])[:, None]
+        return out
+
+    def _dummies(self, column: Column, name: str, categories: list[str]) -> NDArray:
+        """Columns of 0 and 1 for all levels but the first."""
+        column = column.as_objects()
+        position = {level: k for k, level in enumerate(categories)}
+        other = position.get(OTHER, -1)
+        codes = []
+        for k, level in enumerate(column.levels()):
+            if level is not None and level not in position and other < 0:
+                if self.unknown == "error":
+                    raise ValueError(
+                        f"column {name!r} has the new level {level!r} in "
+                        f"{column.where(k)}; at fit it had {_some(categories)}. Correct"
+                        " it, or fit with unknown='missing' to take it as missing."
+                    )
+                level = None
+            codes.append(-1 if level is None else position.get(level, other))
+        code = np.array(codes, dtype=int)[column.codes]
+        dummies = np.zeros((len(code), max(1, len(categories) - 1)))
+        rows = np.flatnonzero(code > 0)
+        dummies[rows, code[rows] - 1] = 1.0
+        dummies[code < 0] = np.nan
+        return dummies
+
+    def unknown_levels(self, X: Any) -> dict[str, list[str]]:
+        """Levels of X, by column, that `transform` takes as "(other)" or missing.
+
+        A level that was among the rarer ones at fit counts as known only by "(other)"
+        and is not told apart from a new one, so that columns with "(other)" are left
+        out.
+        """
+        check_is_fitted(self)
+        found = {}
+        for j, column in enumerate(self._columns(X, reset=False)):
+            known = self.categories_[j]
+            if self.kinds_[j] == "category" and OTHER not in known:
+                levels = column.as_objects().levels()
+                new = {level for level in levels if level is not None}
+                if new - set(known):
+                    found[self._names()[j]] = sorted(new - set(known))
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray:
+        """Names of the output: the variable's, or ``variable=level``."""
+        check_is_fitted(self)
+        names = self._names()
+        if input_features is not None:
+            if hasattr(self, "feature_names_in_") and list(input_features) != names:
+                raise ValueError("input_features is not equal to feature_names_in_")
+            if len(input_features) != len(names):
+                raise ValueError(
+                    f"input_features should have length equal to {len(names)}, got "
+                    f"{len(input_features)}."
+                )
+            names = [str(name) for name in input_features]
+        out = []
+        for name, levels in zip(names, self.categories_, strict=True):
+            out += [f"{name}={level}" for level in levels[1:]] or [name]
+        return np.array(out, dtype=object)
+
+    def _names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    def _columns(self, X: Any, *, reset: bool) -> list[Column]:
+        """Read a table column by column, so that each keeps its type."""
+        if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            columns = [X.iloc[:, j] for j in range(X.shape[1])]
+            read: Callable = pandas_column
+        elif hasattr(X, "get_columns"):  # polars
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            columns, read = X.get_columns(), polars_column
+        else:
+            array: Any = validate_data(
+                self, X, reset=reset, dtype=None, ensure_all_finite=False
+            )
+            columns, read = list(array.T), array_column
+        if not len(columns):
+            raise ValueError(f"X has 0 feature(s) (shape={X.shape}); at least 1.")
+        if not len(columns[0]):
+            raise ValueError(f"X has 0 sample(s) (shape={X.shape}); at least 1.")
+        return [
+            read(column, name)
+            for column, name in zip(columns, self._names(), strict=True)
+        ]
+
+    def __sklearn_tags__(self):
+        """Return the tags: NaN, text and categories are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _some(levels: list[str]) -> str:
+    shown = ", ".join(map(repr, levels[:8]))
+    return shown + (f" and {len(levels) - 8} more" if len(levels) > 8 else "")
