@@ -17,9 +17,10 @@ MAY_IMPORT = {
     "patterns": set(),
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},
-    "gaussian": {"maps", "tables"},
+    "gaussian": {"maps", "patterns", "tables"},
     "em": {"moments"},
     "mixture": {"em"},
+    "selfmasking": {"em", "gaussian", "tables"},
     "ridge": set(),
     "simulate": {"patterns", "tables"},
     "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
@@ -33,6 +34,7 @@ MAY_IMPORT = {
         "moments",
         "patterns",
         "ridge",
+        "selfmasking",
         "tables",
     },
     "networks": {"estimators", "moments", "tables"},
@@ -54,6 +56,7 @@ HEAVY = {
 
 LIVES_IN = {
     ("jax", "networks"),
+    ("matplotlib", "estimators"),
     ("optax", "networks"),
     ("matplotlib", "report"),
     ("pandas", "cli"),

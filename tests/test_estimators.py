@@ -31,6 +31,7 @@ from missfit import (
     FactorizedLR,
     PatternMixtureLR,
     PatternMoments,
+    SelfMaskedLR,
 )
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
@@ -47,7 +48,8 @@ MOMENT_BASED = [
     EMLR(algorithm="reference", max_iter=50),
     PatternMixtureLR(),
 ]
-ALL = [*MOMENT_BASED, MICELR(), MICELR(bounded=False)]
+WEIGHTED = [*MOMENT_BASED, SelfMaskedLR()]  # all that sample_weight may be given to
+ALL = [*WEIGHTED, MICELR(), MICELR(bounded=False)]
 pytestmark = [
     # rare patterns and few iterations are the point of some of these cases
     pytest.mark.filterwarnings("ignore:.*fewer rows than coefficients:UserWarning"),
@@ -80,6 +82,7 @@ def rows(rng, n=300, d=3, noise=0.5, rate=0.3):
         EMLR(algorithm="reference"),
         PatternMixtureLR(),
         PatternMixtureLR(n_components=2, max_iter=30),
+        SelfMaskedLR(),
         MICELR(),
         MICELR(bounded=False),
     ]
@@ -172,7 +175,7 @@ def test_the_plain_em_says_what_to_do_about_collinear_features(rng):
         EMLR(algorithm="reference").fit(np.column_stack([X, X[:, 0]]), y)
 
 
-@every([e for e in MOMENT_BASED if not isinstance(getattr(e, "cv", 0), KFold)])
+@every([e for e in WEIGHTED if not isinstance(getattr(e, "cv", 0), KFold)])
 @pytest.mark.parametrize("n", [40, 300])
 def test_weights_equal_repeated_rows(estimator, rng, n):
     X, y = rows(rng, n=n)
@@ -207,7 +210,7 @@ def splits(groups):
     ]
 
 
-@every(MOMENT_BASED)
+@every(WEIGHTED)
 def test_permuting_rows_changes_nothing_at_fixed_folds(estimator, rng):
     X, y = rows(rng)
     estimator = clone(estimator)
@@ -222,7 +225,7 @@ def test_permuting_rows_changes_nothing_at_fixed_folds(estimator, rng):
     np.testing.assert_allclose(plain.predict(X), shuffled.predict(X), rtol=1e-6)
 
 
-@every(MOMENT_BASED)
+@every(WEIGHTED)
 def test_permuting_features_changes_nothing(estimator, rng):
     X, y = rows(rng)
     order = [2, 0, 1]
@@ -231,7 +234,7 @@ def test_permuting_features_changes_nothing(estimator, rng):
     np.testing.assert_allclose(plain, permuted, rtol=1e-6, atol=1e-6)
 
 
-@every(MOMENT_BASED)
+@every(WEIGHTED)
 @pytest.mark.parametrize("scale", [1e8, 1e-8])
 def test_the_units_of_a_feature_do_not_matter(estimator, rng, scale):
     X, y = rows(rng)
@@ -358,7 +361,7 @@ def test_grouped_folds_are_given_as_splits(rng):
 def test_several_targets_are_as_many_fits(estimator, rng):
     X, y = rows(rng)
     both = np.column_stack([y, y**2])
-    if isinstance(estimator, (EMLR, PatternMixtureLR)):
+    if isinstance(estimator, (EMLR, PatternMixtureLR, SelfMaskedLR)):
         return  # one Gaussian for all targets: tested below
     model = clone(estimator)
     if hasattr(model, "alphas"):
@@ -461,6 +464,8 @@ def test_the_table_of_patterns_reads_like_the_formula(rng):
         (EMLR(algorithm="fast"), "'fast'; choose 'accelerated' or 'reference'"),
         (EMLR(max_iter=0), "max_iter=0; it must be at least 1"),
         (EMLR(tol=-1), "tol=-1; it must be >= 0"),
+        (SelfMaskedLR(max_iter=0), "max_iter=0; it must be at least 1"),
+        (SelfMaskedLR(tol=-1), "tol=-1; it must be >= 0"),
         (ExpandedLR(cv=500), r"n_samples=300, fewer than the 500 folds of cv=500"),
     ],
     ids=name_of,
@@ -493,6 +498,8 @@ def test_one_row_is_enough_without_a_choice_of_strength():
             FactorizedLR(alphas=(1.0,)),
             ExpandedLR(alphas=(1.0,)),
             EMLR(),
+            PatternMixtureLR(),
+            SelfMaskedLR(),
         ):
             np.testing.assert_allclose(model.fit(X, y).predict(X), 3.0, rtol=1e-6)
 

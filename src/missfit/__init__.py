@@ -1,7 +1,8 @@
 """Predict from tables with missing values.
 
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
-  `PatternMixtureLR`: scikit-learn regressors that take NaN at fit and at predict.
+  `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
+  at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
 - `missfit.ConformalRegressor`: intervals that are valid for every missing pattern.
@@ -20,6 +21,7 @@ from missfit.estimators import (
     ExpandedLR,
     FactorizedLR,
     PatternMixtureLR,
+    SelfMaskedLR,
     TableEncoder,
 )
 from missfit.moments import PatternMoments
@@ -36,6 +38,7 @@ __all__ = [
     "NeuMiss",
     "PatternMixtureLR",
     "PatternMoments",
+    "SelfMaskedLR",
     "TableEncoder",
     "bayes",
     "simulate",

@@ -6,6 +6,7 @@ patterns have the pattern as first axis, and coordinates that do not apply hold 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import special
 from scipy.stats import qmc
 
 from missfit.maps import AffineMaps
+from missfit.patterns import group_rows
 from missfit.tables import blocks
 
 
@@ -164,6 +166,54 @@ def _observed_block(
     return block
 
 
+class ProbitPart(NamedTuple):
+    """Rows with u missing features, whose law is N(mean, cov) prod Phi(bias + slope x).
+
+    All arrays have a row's u missing features along their other axes.
+    """
+
+    rows: NDArray[np.intp]
+    missing: NDArray[np.intp]
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    slope: NDArray[np.float64]
+
+
+def missing_given_mask(
+    X: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    slope: NDArray[np.float64],
+) -> Iterator[ProbitPart]:
+    """Law of the missing features of each row given the observed ones and the mask.
+
+    The features are N(mean, cov) and missing with probability Phi(bias_j + slope_j x).
+    The masking of observed features says nothing more once they are known, so that only
+    the factors of the missing ones are left.
+    """
+    mask = np.isnan(X)
+    groups = group_rows(mask)
+    index = groups.pattern_of_row()
+    maps, residual = condition(cov, groups.patterns)
+    centred = np.where(mask, 0.0, X - mean)
+    prior = mean + np.einsum("nij,nj->ni", maps[index], centred)
+    n_missing = mask.sum(axis=1)
+    for u in range(1, mask.shape[1] + 1):
+        rows = np.flatnonzero(n_missing == u)
+        if len(rows):
+            mis = np.nonzero(mask[rows])[1].reshape(len(rows), u)
+            yield ProbitPart(
+                rows,
+                mis,
+                np.take_along_axis(prior[rows], mis, axis=1),
+                residual[index[rows, None, None], mis[:, :, None], mis[:, None, :]],
+                bias[mis],
+                slope[mis],
+            )
+
+
 class ProbitPosterior(NamedTuple):
     """Gaussian approximation of the law of `probit_posterior`."""
 
@@ -217,7 +267,7 @@ def probit_posterior(
         sweep += 1
         before = mean.copy()
         for j in range(n_coordinates):
-            new_tau, new_nu = _probit_site(
+            new_tau, new_nu = probit_site(
                 mean[:, j], cov[:, j, j], tau[:, j], nu[:, j], bias[:, j], slope[:, j]
             )
             more_tau, more_nu = new_tau - tau[:, j], new_nu - nu[:, j]
@@ -233,19 +283,23 @@ def probit_posterior(
     return ProbitPosterior(mean, cov, sweep)
 
 
-def _probit_site(mean, variance, tau, nu, bias, slope):
-    """Site (tau, nu) of one coordinate that matches the moments of its factor."""
+def probit_site(mean, variance, tau, nu, bias, slope):
+    """Return the site (tau, nu) that matches the moments of a coordinate's factor."""
     rest = 1.0 - tau * variance
     v = variance / rest
     mu = (mean - nu * variance) / rest
     spread = 1.0 + slope**2 * v
     r = (bias + slope * mu) / np.sqrt(spread)
-    # phi(r) / Phi(r) by the scaled erfc, right in both tails
-    rho = np.sqrt(2.0 / np.pi) / special.erfcx(-r / np.sqrt(2.0))
+    rho = inverse_mills(r)
     # rho (r + rho) lies in (0, 1); rounding must not push it out in the far tail
     kappa = slope**2 / spread * np.clip(rho * (r + rho), 0.0, 1.0)
     new_tau = kappa / (1.0 - kappa * v)
     return new_tau, mu * new_tau + slope * rho / np.sqrt(spread) * (1.0 + v * new_tau)
+
+
+def inverse_mills(r):
+    """Return phi(r) / Phi(r), by the scaled erfc: right in both tails."""
+    return np.sqrt(2.0 / np.pi) / special.erfcx(-r / np.sqrt(2.0))
 
 
 def probit_moments(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from missfit.gaussian import (
+    ProbitPart,
     condition,
     conditional_maps,
+    missing_given_mask,
     probit_posterior,
 )
 from missfit.maps import AffineMaps
@@ -122,54 +124,17 @@ def _probit_moments(model: SelfMaskedProbit, X: NDArray[np.float64]):
     variance = np.zeros(len(X))
     for part in probit_parts(model, X):
         posterior = probit_posterior(part.mean, part.cov, part.bias, part.slope)
-        mean[part.rows] += (part.beta * posterior.mean).sum(axis=1)
-        variance[part.rows] = np.einsum(
-            "ni,nij,nj->n", part.beta, posterior.cov, part.beta
-        )
+        beta = model.beta[part.missing]
+        mean[part.rows] += (beta * posterior.mean).sum(axis=1)
+        variance[part.rows] = np.einsum("ni,nij,nj->n", beta, posterior.cov, beta)
     return mean, np.maximum(variance, 0.0)
-
-
-class ProbitPart(NamedTuple):
-    """Rows with k missing features, whose law is N(mean, cov) prod Phi(bias + slope x).
-
-    All arrays have a row's k missing features along their other axes.
-    """
-
-    rows: NDArray[np.intp]
-    mean: NDArray[np.float64]
-    cov: NDArray[np.float64]
-    bias: NDArray[np.float64]
-    slope: NDArray[np.float64]
-    beta: NDArray[np.float64]
 
 
 def probit_parts(
     model: SelfMaskedProbit, X: NDArray[np.float64]
 ) -> Iterator[ProbitPart]:
-    """Law of the missing features of each row given the observed ones and the mask.
-
-    The masking of observed features says nothing more once they are known, so that only
-    the factors of the missing ones are left.
-    """
-    mask = np.isnan(X)
-    groups = group_rows(mask)
-    index = groups.pattern_of_row()
-    slope, residual = condition(model.cov, groups.patterns)
-    centred = np.where(mask, 0.0, X - model.mean)
-    prior = model.mean + np.einsum("nij,nj->ni", slope[index], centred)
-    n_missing = mask.sum(axis=1)
-    for k in range(1, mask.shape[1] + 1):
-        rows = np.flatnonzero(n_missing == k)
-        if len(rows):
-            mis = np.nonzero(mask[rows])[1].reshape(len(rows), k)
-            yield ProbitPart(
-                rows,
-                np.take_along_axis(prior[rows], mis, axis=1),
-                residual[index[rows, None, None], mis[:, :, None], mis[:, None, :]],
-                model.bias[mis],
-                model.slope[mis],
-                model.beta[mis],
-            )
+    """Law of the missing features of each row given the observed ones and the mask."""
+    return missing_given_mask(X, model.mean, model.cov, model.bias, model.slope)
 
 
 def expanded_coefficients(

@@ -92,9 +92,8 @@ def _exact_variance(model: SelfMaskedProbit, X):
     variance = np.full(len(X), model.noise**2)
     for rows in blocks(len(X), 512 * model.n_features, size=2**22):
         for part in probit_parts(model, X[rows]):
-            _, spread = probit_moments(
-                part.mean, part.cov, part.bias, part.slope, part.beta
-            )
+            beta = model.beta[part.missing]
+            _, spread = probit_moments(part.mean, part.cov, part.bias, part.slope, beta)
             variance[rows][part.rows] += spread
     return variance
 

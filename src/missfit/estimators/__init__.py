@@ -7,6 +7,7 @@ from missfit.estimators.expanded_lr import ExpandedLR
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.micelr import MICELR
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.estimators.table_encoder import TableEncoder
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "ExpandedLR",
     "FactorizedLR",
     "PatternMixtureLR",
+    "SelfMaskedLR",
     "TableEncoder",
 ]

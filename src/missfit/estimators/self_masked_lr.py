@@ -1,0 +1,348 @@
+"""SelfMaskedLR: Gaussian X, each feature missing by its own value, all learned."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from missfit.em import GaussianData, PenalisedGaussian, regression_slopes
+from missfit.estimators.base import NanRegressor
+from missfit.estimators.emlr import FLOOR, PRIOR_ROWS, penalised_fit
+from missfit.gaussian import ScaledGaussian, missing_given_mask, probit_posterior
+from missfit.moments import PatternMoments
+from missfit.selfmasking import (
+    RowData,
+    SelfMaskedFit,
+    SelfMaskedLaw,
+    curve_covariance,
+    fit_self_masked,
+)
+from missfit.tables import blocks
+
+START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more
+START_TOL = 1e-3
+LEVEL = 0.01  # chance to claim self-masking where there is none
+EP_TOL = 1e-8  # of predictions, in prior standard deviations
+
+
+class SelfMaskedLR(NanRegressor):
+    """Gaussian (X, y); feature j is missing with probability Phi(a_j + c_j X_j).
+
+    Self-masking is not ignorable: what is missing tends to be large (c_j > 0) or small
+    (c_j < 0). All parameters are learned, by expectation propagation inside EM. The
+    prediction is b0 + b_obs'x_obs + b_mis'E[X_mis | x_obs, mask], with the expectation
+    under a Gaussian times one probit factor for each missing feature.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most EM steps.
+    tol : float
+        Stops once no parameter, in standard units, moves by more in a step.
+
+    Attributes
+    ----------
+    masking_bias_, masking_slope_ : ndarray of shape (d,)
+        a and c of each feature's masking curve; a is -inf for a feature that is never
+        missing at fit and inf for one that always is, c is 0 there.
+    masking_bias_error_, masking_slope_error_ : ndarray of shape (d,)
+        Their standard errors, NaN where there is no curve or too few rows to tell.
+    masking_z_ : ndarray of shape (d,)
+        masking_slope_ / masking_slope_error_.
+    self_masked_features_ : bool ndarray of shape (d,)
+        The features whose slope differs from 0 at the level 0.01, divided by the number
+        of curves. Values missing at random *given other features* can look the same:
+        compare predictions on held-out rows with those of EMLR.
+    self_masked_ : bool
+        Whether there is any.
+    mean_, covariance_ : ndarray of shape (d + t,) and (d + t, d + t)
+        Of (X, y) before masking.
+    coef_, intercept_
+        Regression of y on complete X.
+    n_iter_ : int
+        EM steps on all rows.
+
+    Notes
+    -----
+    It sees rows: expectation propagation is row by row, so that there is no
+    `fit_moments`. A feature missing only at predict is taken as missing at random. A
+    feature all missing at fit is ignored. Without missing values it is EMLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missfit.simulate import published
+    >>> X, y = published("selfmasked", 4).sample(4000, random_state=0)
+    >>> model = SelfMaskedLR().fit(X, y)
+    >>> model.self_masked_, model.masking_slope_.round(1).tolist()
+    (True, [0.5, 0.5, 0.5, 0.5])
+    """
+
+    n_features_in_: int
+    _y_ndim_: int
+
+    def __init__(self, *, max_iter: int = 200, tol: float = 1e-4):
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SelfMaskedLR:
+        """Fit to rows, forgetting any fit before.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            The features, NaN where missing.
+        y : array-like of shape (n,) or (n, t)
+            The target, or several.
+        sample_weight : array-like of shape (n,), optional
+            A weight of 2 equals repeating the row.
+        """
+        trial = self._trial()
+        X, y = trial._check_fit(X, y)
+        trial._check_parameters()
+        trial._y_ndim_ = y.ndim
+        if not trial._fit_rows(X, y, sample_weight).converged:
+            warnings.warn(
+                f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
+                "are often good long before; raise max_iter or tol to be sure.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self._become(trial)
+
+    def _check_parameters(self) -> None:
+        if not self.max_iter >= 1:
+            raise ValueError(f"max_iter={self.max_iter!r}; it must be at least 1.")
+        if not self.tol >= 0:
+            raise ValueError(f"tol={self.tol!r}; it must be >= 0.")
+
+    def _fit_rows(self, X, y, sample_weight) -> SelfMaskedFit:
+        self._used_ = ~np.isnan(X).all(axis=0)
+        if not self._used_.any():
+            self._used_[0] = True  # nothing is known: the mean of y remains
+        X, Y = X[:, self._used_], y.reshape(len(y), -1)
+        moments = PatternMoments.from_data(X, Y, sample_weight)
+        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
+        weight = weight.astype(float)
+        data = GaussianData(moments)
+        rows = np.flatnonzero(weight)
+        points = (np.hstack([X, Y])[rows] - data.shift) / data.scale
+        law, free = self._start(moments, data, points, weight[rows])
+        d = X.shape[1]
+        every = RowData(points, weight[rows], d)
+        model = PenalisedGaussian(d, PRIOR_ROWS, FLOOR)
+        fit = fit_self_masked(
+            every, law, model, free, max_iter=self.max_iter, tol=self.tol
+        )
+        self.n_iter_ = fit.n_iter
+        self._keep_law(fit.law, data, d)
+        self._keep_curves(fit.law, curve_covariance(every, fit.law, free), free)
+        return fit
+
+    def _start(self, moments, data: GaussianData, points, weight):
+        """Start at plain EM's law, flat curves and the regression of complete rows.
+
+        With many rows, the fit of some of them is the start of the fit of all.
+        """
+        d = moments.n_features
+        mask = np.isnan(points[:, :d])
+        rate = weight @ mask / weight.sum()
+        free = (rate > 0) & (rate < 1)
+        bias = np.where(free, special.ndtri(np.where(free, rate, 0.5)), 0.0)
+        some = slice(None)
+        if len(points) >= 2 * START_ROWS:
+            some = slice(None, None, len(points) // START_ROWS)
+            Z = points[some]
+            moments = PatternMoments.from_data(Z[:, :d], Z[:, d:], weight[some])
+            standard = data.scales._replace(
+                mean=np.zeros_like(data.shift), std=np.ones_like(data.scale)
+            )
+            data = GaussianData(moments, standard)
+        em = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)
+        mean, cov = _with_complete_rows(
+            em.mean, em.cov, points[~mask.any(axis=1)], weight[~mask.any(axis=1)], d
+        )
+        law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
+        if some != slice(None):
+            model = PenalisedGaussian(d, PRIOR_ROWS, FLOOR)
+            few = RowData(points[some], weight[some], d)
+            law = fit_self_masked(
+                few, law, model, free, max_iter=self.max_iter, tol=START_TOL
+            ).law
+        return law, free
+
+    def _keep_law(self, law: SelfMaskedLaw, data: GaussianData, d: int) -> None:
+        shift, scale, used = data.shift, data.scale, np.flatnonzero(self._used_)
+        slopes = regression_slopes(law.cov[:d, :d], law.cov[:d, d:])
+        residual = np.diag(law.cov[d:, d:] - slopes.T @ law.cov[:d, d:])
+        # a constant target is known; in standard units the floor would say otherwise
+        left = np.where(data.varies[d:], np.maximum(residual, 0.0), 0.0)
+        self._residual_variance_ = left * scale[d:] ** 2
+        # complete data never needed an inverse, a row to predict may
+        lack = max(0.0, 1e-12 - np.linalg.eigvalsh(law.cov[:d, :d])[0])
+        self._standard_ = ScaledGaussian(
+            shift[:d], scale[:d], law.mean[:d], law.cov[:d, :d] + lack * np.eye(d)
+        )
+        self._curves_ = law.bias, law.slope
+        n_features, n_targets = self.n_features_in_, len(scale) - d
+        columns = np.append(used, n_features + np.arange(n_targets))
+        self.mean_ = np.zeros(n_features + n_targets)
+        self.mean_[columns] = shift + scale * law.mean
+        self.covariance_ = np.zeros((n_features + n_targets,) * 2)
+        self.covariance_[np.ix_(columns, columns)] = law.cov * scale * scale[:, None]
+        coef = np.zeros((n_targets, n_features))
+        coef[:, used] = slopes.T * scale[d:, None] / scale[:d]
+        intercept = self.mean_[n_features:] - coef @ self.mean_[:n_features]
+        one = self._y_ndim_ == 1
+        self.coef_ = coef[0] if one else coef
+        self.intercept_ = float(intercept[0]) if one else intercept
+
+    def _keep_curves(self, law: SelfMaskedLaw, cov, free) -> None:
+        """Write the curves in the units of the data, and test their slopes."""
+        shift, scale, *_ = self._standard_
+        slope = law.slope / scale
+        bias = np.where(free, law.bias - slope * shift, -np.inf)
+        # bias - slope shift / scale, of which cov is that of (bias, slope)
+        along = np.stack([np.ones_like(shift), -shift / scale], axis=1)
+        spread = np.einsum("di,dij,dj->d", along, cov, along)
+        error = np.sqrt(np.maximum(spread, 0.0))
+        self.masking_bias_ = self._of_all_features(bias, np.inf)
+        self.masking_bias_error_ = self._of_all_features(error, np.nan)
+        self.masking_slope_ = self._of_all_features(slope, 0.0)
+        error = np.sqrt(cov[:, 1, 1]) / scale
+        self.masking_slope_error_ = self._of_all_features(error, np.nan)
+        with np.errstate(invalid="ignore"):
+            self.masking_z_ = self.masking_slope_ / self.masking_slope_error_
+        level = LEVEL / max(1, int(free.sum()))
+        bound = -special.ndtri(level / 2)
+        self.self_masked_features_ = np.nan_to_num(np.abs(self.masking_z_)) > bound
+        self.self_masked_ = bool(self.self_masked_features_.any())
+
+    def _of_all_features(self, values, otherwise: float) -> NDArray[np.float64]:
+        whole = np.full(self.n_features_in_, otherwise)
+        whole[self._used_] = values
+        return whole
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict rows, NaN where missing.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+        return_std : bool
+            Also return the standard deviation of y given what is observed and what is
+            not, sqrt(s2 + b_mis' Var(X_mis | x_obs, mask) b_mis).
+        """
+        X = self._check_predict(X)[:, self._used_]
+        coef = np.atleast_2d(self.coef_)[:, self._used_]
+        mean = np.empty((len(X), len(coef)))
+        variance = np.empty((len(X), len(coef)))
+        for rows in blocks(len(X), X.shape[1] ** 2, size=2**20):
+            mean[rows], variance[rows] = self._block_moments(X[rows], coef)
+        if return_std:
+            return self._shaped(mean), self._shaped(np.sqrt(variance))
+        return self._shaped(mean)
+
+    def _block_moments(self, X: NDArray[np.float64], coef: NDArray[np.float64]):
+        """Mean and variance of y for each row, by expectation propagation."""
+        shift, scale, mean, cov = self._standard_
+        Z = (X - shift) / scale
+        slopes = coef * scale
+        filled = np.where(np.isnan(Z), 0.0, Z)
+        variance = np.tile(self._residual_variance_, (len(X), 1))
+        for part in missing_given_mask(Z, mean, cov, *self._curves_):
+            posterior = probit_posterior(
+                part.mean, part.cov, part.bias, part.slope, tol=EP_TOL
+            )
+            filled[part.rows[:, None], part.missing] = posterior.mean
+            b = slopes.T[part.missing]  # (n, u, t)
+            inner = np.einsum("nit,nij,njt->nt", b, posterior.cov, b, optimize=True)
+            variance[part.rows] += np.maximum(inner, 0.0)
+        intercept = np.atleast_1d(self.intercept_) + coef @ shift
+        return intercept + filled @ slopes.T, variance
+
+    def _shaped(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Drop the target axis where y had none."""
+        return values[:, 0] if self._y_ndim_ == 1 else values
+
+    def masking_probability(self, X: Any) -> NDArray[np.float64]:
+        """Probability that each value is missing, Phi(a_j + c_j x_j); NaN stays NaN.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Values of the features.
+        """
+        X = self._check_predict(X)
+        with np.errstate(invalid="ignore"):
+            return special.ndtr(self.masking_bias_ + self.masking_slope_ * X)
+
+    def plot_masking(self, ax: Any = None) -> Any:
+        """Draw the masking curves, over two standard deviations of each feature.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        check_is_fitted(self)
+        if ax is None:
+            ax = _new_axes()
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{j}" for j in range(self.n_features_in_)]
+        spread = np.sqrt(np.diag(self.covariance_))[: self.n_features_in_]
+        units = np.linspace(-2, 2, 81)
+        grid = self.mean_[: self.n_features_in_] + units[:, None] * spread
+        curves = special.ndtr(self.masking_bias_ + self.masking_slope_ * grid)
+        for j in np.flatnonzero(np.isfinite(self.masking_bias_)):
+            style = "-" if self.self_masked_features_[j] else ":"
+            ax.plot(units, curves[:, j], style, label=str(names[j]))
+        ax.set_xlabel("value, in standard deviations from the mean")
+        ax.set_ylabel("probability of being missing")
+        ax.set_ylim(0, 1)
+        ax.legend(title="dotted: no sign of self-masking")
+        return ax
+
+
+def _new_axes() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "plot_masking needs matplotlib, which is not installed. Run "
+            'pip install "missfit[study]", or draw masking_probability yourself.'
+        ) from error
+    return pyplot.subplots()[1]
+
+
+def _with_complete_rows(mean, cov, rows, weight, d: int):
+    """Put the regression of the complete rows into a Gaussian of (X, y).
+
+    Selection that depends on X alone leaves the regression of y on X as it is, so that
+    complete rows give it without bias. Too few of them change nothing.
+    """
+    if weight.sum() < 2 * (d + 1) + 5:
+        return mean, cov
+    centre = weight @ rows / weight.sum()
+    gap = rows - centre
+    second = (weight[:, None] * gap).T @ gap / weight.sum()
+    slopes = regression_slopes(second[:d, :d], second[:d, d:])
+    residual = second[d:, d:] - slopes.T @ second[:d, d:]
+    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
+    residual = (vectors * np.maximum(values, FLOOR)) @ vectors.T
+    cross = cov[:d, :d] @ slopes
+    target = centre[d:] + (mean[:d] - centre[:d]) @ slopes
+    return np.append(mean[:d], target), np.block(
+        [[cov[:d, :d], cross], [cross.T, residual + slopes.T @ cross]]
+    )

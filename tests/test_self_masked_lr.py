@@ -1,0 +1,254 @@
+"""Self-masking learned: against exact likelihoods, integrals and the truth."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+from sklearn.model_selection import train_test_split
+
+from conftest import hide, random_cov
+from laws import brute_force, small_law
+from missfit import EMLR, SelfMaskedLR
+from missfit.bayes import BayesPredictor
+from missfit.em import GaussianData
+from missfit.moments import PatternMoments
+from missfit.selfmasking import RowData, SelfMaskedLaw
+from missfit.simulate import (
+    MCARGaussian,
+    SelfMaskedProbit,
+    published,
+    published_data,
+)
+
+
+def test_with_flat_curves_the_e_step_is_that_of_em(rng):
+    X = hide(rng, rng.multivariate_normal(np.zeros(4), random_cov(rng, 4), 200))
+    y = rng.standard_normal(200)
+    weight = rng.integers(1, 4, 200).astype(float)
+    mean, cov = rng.standard_normal(5), random_cov(rng, 5)
+    by_pattern = GaussianData(PatternMoments.from_data(X, y, weight))
+    Z = (np.column_stack([X, y]) - by_pattern.shift) / by_pattern.scale
+    first, second, _ = by_pattern.e_step(mean, cov)
+    law = SelfMaskedLaw(mean, cov, np.zeros(4), np.zeros(4))
+    ours = RowData(Z, weight, 4).expect(law)
+    np.testing.assert_allclose(ours.first, first, rtol=1e-10)
+    np.testing.assert_allclose(ours.second, second, rtol=1e-9, atol=1e-9)
+
+
+def one_feature(n=3000):
+    law = SelfMaskedProbit([0.5], [[1.5]], [1.0], slope=1.0, bias=-0.8, noise=0.7)
+    return law.sample(n, random_state=0)
+
+
+def minus_log_likelihood(theta, x, y):
+    """Exact, with one feature: missing values integrate to Phi in closed form."""
+    mu, log_s, b0, b, log_noise, bias, slope = theta
+    s2, noise2 = np.exp(2 * log_s), np.exp(2 * log_noise)
+    mis = np.isnan(x)
+    seen, z = x[~mis], y[~mis]
+    total = stats.norm.logpdf(seen, mu, np.sqrt(s2)).sum()
+    total += stats.norm.logpdf(z, b0 + b * seen, np.sqrt(noise2)).sum()
+    total += stats.norm.logcdf(-(bias + slope * seen)).sum()
+    var_y = b * b * s2 + noise2
+    total += stats.norm.logpdf(y[mis], b0 + b * mu, np.sqrt(var_y)).sum()
+    m = mu + b * s2 / var_y * (y[mis] - b0 - b * mu)
+    v = s2 - (b * s2) ** 2 / var_y
+    r = (bias + slope * m) / np.sqrt(1 + slope**2 * v)
+    return -total - stats.norm.logcdf(r).sum()
+
+
+def test_one_feature_gives_the_maximum_of_the_exact_likelihood():
+    # one site per row: expectation propagation is exact, the prior worth one row
+    X, y = one_feature()
+    model = SelfMaskedLR(tol=1e-7).fit(X, y)
+    start = [0.0, 0.0, 0.0, 1.0, 0.0, -0.5, 0.5]
+    best = optimize.minimize(minus_log_likelihood, start, args=(X[:, 0], y))
+    mu, log_s, b0, b, log_noise, bias, slope = best.x
+    # tolerances are a tenth of the standard errors or less
+    assert model.masking_slope_[0] == pytest.approx(slope, abs=5e-3)
+    assert model.masking_bias_[0] == pytest.approx(bias, abs=5e-3)
+    assert model.mean_[0] == pytest.approx(mu, abs=3e-3)
+    assert model.covariance_[0, 0] == pytest.approx(np.exp(2 * log_s), abs=5e-3)
+    assert model.coef_[0] == pytest.approx(b, abs=2e-3)
+    assert model.intercept_ == pytest.approx(b0, abs=2e-3)
+    noise = model.predict([[0.0]], return_std=True)[1][0]
+    assert noise == pytest.approx(np.exp(log_noise), abs=2e-3)
+
+
+def test_the_standard_errors_are_those_of_the_exact_likelihood():
+    X, y = one_feature()
+    model = SelfMaskedLR(tol=1e-7).fit(X, y)
+    start = [0.0, 0.0, 0.0, 1.0, 0.0, -0.5, 0.5]
+    best = optimize.minimize(minus_log_likelihood, start, args=(X[:, 0], y))
+    h = 1e-3 * np.eye(7)
+
+    def f(theta):
+        return minus_log_likelihood(theta, X[:, 0], y)
+
+    at = best.x
+    hessian = [
+        [
+            (f(at + a + b) - f(at + a - b) - f(at - a + b) + f(at - a - b)) / 4e-6
+            for a in h
+        ]
+        for b in h
+    ]
+    errors = np.sqrt(np.diag(np.linalg.inv(hessian)))
+    # two estimates of one information from 3,000 rows
+    assert model.masking_bias_error_[0] == pytest.approx(errors[5], rel=0.1)
+    assert model.masking_slope_error_[0] == pytest.approx(errors[6], rel=0.1)
+
+
+def test_predictions_are_the_integrals_of_the_fitted_law():
+    X, y = small_law("selfmasked_probit").sample(3000, random_state=0)
+    model = SelfMaskedLR().fit(X, y)
+    noise = model.predict([[0.0, 0.0, 0.0]], return_std=True)[1][0]
+    fitted = SelfMaskedProbit(
+        model.mean_[:3],
+        model.covariance_[:3, :3],
+        model.coef_,
+        slope=model.masking_slope_,
+        bias=model.masking_bias_,
+        beta0=model.intercept_,
+        noise=noise,
+    )
+    mean, std = model.predict(X[:25], return_std=True)
+    truth = np.array([brute_force(fitted, x) for x in X[:25]])
+    # expectation propagation: its mean is accurate, its covariance a little small
+    np.testing.assert_allclose(mean, truth[:, 0], atol=5e-3 * y.std())
+    np.testing.assert_allclose(std, np.sqrt(truth[:, 1]), rtol=0.02)
+
+
+def test_the_curves_of_the_paper_are_recovered():
+    X, y = published_data("selfmasked", 10, 0, 25_000)
+    law = published("selfmasked", 10)
+    model = SelfMaskedLR().fit(X, y)
+    z = (model.masking_slope_ - law.slope) / model.masking_slope_error_
+    assert np.abs(z).max() < 3.3  # of ten; 1 in 100 by chance
+    z = (model.masking_bias_ - law.bias) / model.masking_bias_error_
+    assert np.abs(z).max() < 3.3
+    assert model.self_masked_
+    assert model.self_masked_features_.all()
+
+
+@pytest.mark.parametrize("d", [4, 10])
+def test_self_masked_rows_are_predicted_as_by_the_bayes_predictor(d):
+    X, y = published_data("selfmasked", d, 0, 25_000)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    model = SelfMaskedLR().fit(X, y)
+    bayes = BayesPredictor(published("selfmasked", d)).predict(X_test)
+    best = 1 - np.mean((y_test - bayes) ** 2) / y_test.var()
+    assert model.score(X_test, y_test) > best - 5e-4
+    assert EMLR().fit(X, y).score(X_test, y_test) < best - 0.01
+
+
+def random_laws(seed, d=6):
+    rng = np.random.default_rng(seed)
+    mean, cov = rng.standard_normal(d), random_cov(rng, d)
+    beta = rng.uniform(0.5, 1.5, d)
+    mcar = MCARGaussian(mean, cov, beta, rate=0.3, noise=0.5)
+    masked = SelfMaskedProbit.with_rate(mean, cov, beta, rate=0.3, slope=0.5, noise=0.5)
+    return mcar, masked
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_says_whether_there_is_a_sign_of_self_masking(seed):
+    mcar, masked = random_laws(seed)
+    fits = [SelfMaskedLR().fit(*law.sample(5000, seed)) for law in (mcar, masked)]
+    assert not fits[0].self_masked_
+    assert not fits[0].self_masked_features_.any()
+    assert fits[1].self_masked_
+    assert (fits[1].masking_z_ > 0).all()
+
+
+def test_complete_data_give_em(rng):
+    X = rng.multivariate_normal(np.arange(3), random_cov(rng, 3), 300)
+    y = X.sum(axis=1) + rng.standard_normal(300)
+    model, em = SelfMaskedLR().fit(X, y), EMLR().fit(X, y)
+    np.testing.assert_allclose(model.predict(X), em.predict(X), rtol=1e-8)
+    assert not model.self_masked_
+    assert (model.masking_bias_ == -np.inf).all()
+    # and a value missing at predict is missing at random
+    hidden = hide(rng, X)
+    np.testing.assert_allclose(
+        model.predict(hidden), em.predict(hidden), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_features_that_are_never_or_always_missing_have_no_curve(rng):
+    X, y = small_law("selfmasked_probit").sample(2000, random_state=1)
+    more = np.column_stack([rng.standard_normal(2000), X, np.full(2000, np.nan)])
+    model = SelfMaskedLR().fit(more, y)
+    assert model.masking_bias_[0] == -np.inf
+    assert model.masking_bias_[-1] == np.inf
+    assert np.isnan(model.masking_slope_error_[[0, -1]]).all()
+    assert not model.self_masked_features_[[0, -1]].any()
+    assert model.self_masked_features_[1:-1].all()
+    probability = model.masking_probability(np.zeros((1, 5)))
+    assert probability[0, 0] == 0
+    assert probability[0, -1] == 1
+    # a feature observed at predict that never was at fit is ignored
+    shown = more.copy()
+    shown[:, -1] = 5.0
+    np.testing.assert_array_equal(model.predict(shown), model.predict(more))
+    assert model.coef_[-1] == 0
+
+
+def test_everything_missing_gives_the_mean(rng):
+    y = rng.standard_normal(30)
+    model = SelfMaskedLR().fit(np.full((30, 2), np.nan), y)
+    np.testing.assert_allclose(model.predict([[np.nan, 1.0]]), y.mean())
+
+
+def test_several_targets_teach_each_other_about_the_features(rng):
+    X, y = small_law("selfmasked_probit").sample(3000, random_state=2)
+    both = np.column_stack([y, rng.standard_normal(3000)])
+    mean, std = SelfMaskedLR().fit(X, both).predict(X, return_std=True)
+    assert mean.shape == std.shape == (3000, 2)
+    single = SelfMaskedLR().fit(X, y).predict(X)
+    # the second target is noise: the first is predicted as without it
+    assert np.mean((mean[:, 0] - single) ** 2) < 1e-4 * y.var()
+    assert np.abs(mean[:, 1]).max() < 0.3
+
+
+def test_the_standard_deviation_is_that_of_the_errors():
+    law = small_law("selfmasked_probit")
+    X, y = law.sample(40_000, random_state=3)
+    model = SelfMaskedLR().fit(X[:20_000], y[:20_000])
+    mean, std = model.predict(X[20_000:], return_std=True)
+    z = (y[20_000:] - mean) / std
+    assert np.mean(z**2) == pytest.approx(1.0, abs=0.03)
+    sure = std < np.median(std)
+    assert np.mean(z[sure] ** 2) == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_curves_are_drawn(monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    X, y = small_law("selfmasked_probit").sample(500, random_state=4)
+    model = SelfMaskedLR().fit(np.column_stack([X, y]), y)
+    ax = model.plot_masking()
+    assert len(ax.lines) == 3  # the last feature is never missing
+    x, p = ax.lines[0].get_data()
+    value = model.mean_[0] + x[-1] * np.sqrt(model.covariance_[0, 0])
+    shown = model.masking_probability([[value, 0, 0, 0]])[0, 0]
+    assert p[-1] == pytest.approx(shown)
+    assert model.plot_masking(ax) is ax
+    pyplot.close("all")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r'pip install "missfit\['):
+        model.plot_masking()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [4, 6, 8, 10, 12, 14, 16])
+def test_the_curves_of_many_rows_lie_within_three_standard_errors(d):
+    X, y = published_data("selfmasked", d, 0, 100_000)
+    law = published("selfmasked", d)
+    X, _, y, _ = train_test_split(X, y, random_state=0)
+    model = SelfMaskedLR().fit(X, y)
+    z = (model.masking_slope_ - law.slope) / model.masking_slope_error_
+    assert np.abs(z).max() < 3
+    z = (model.masking_bias_ - law.bias) / model.masking_bias_error_
+    assert np.abs(z).max() < 3
