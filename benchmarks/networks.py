@@ -18,7 +18,7 @@ from missfit.networks.functions import mlp_apply, mlp_start
 from missfit.simulate import published_data
 
 warnings.simplefilter("ignore")
-D, WIDTH, N_ROWS, EPOCHS, BATCH = 10, 40, 8_000, 20, 200
+D, WIDTH, N_ROWS, EPOCHS, BATCH = 10, 40, 8_000, 200, 200
 STEPS = EPOCHS * N_ROWS // BATCH
 # of one step: the products with W1 and W2, forward and twice backward
 FLOPS = 6 * BATCH * WIDTH * (2 * D + 1)
@@ -33,29 +33,29 @@ def table():
 
 def ours(inputs, y, n_networks):
     """Seconds of a step of one network within a batch, after compilation."""
-    start = [mlp_start(i, 2 * D, WIDTH, 1, WIDTH) for i in range(n_networks)]
+    start = [mlp_start(i, 2 * D, WIDTH, 1) for i in range(n_networks)]
     networks = [
         trainer.Network(
             {name: p.astype(np.float32) for name, p in params.items()},
             np.arange(N_ROWS),
             1e-2,
             seed,
+            trainer.Recipe(max_epochs=EPOCHS, patience=None),
         )
         for seed, params in enumerate(start)
     ]
     data = trainer.Data(
-        inputs[None].astype(np.float32),
-        y[None, :, None].astype(np.float32),
-        np.ones((1, N_ROWS), np.float32),
+        inputs.astype(np.float32),
+        y[:, None].astype(np.float32),
+        np.ones(N_ROWS, np.float32),
     )
-    recipe = trainer.Recipe(max_epochs=EPOCHS, patience=None)
     begin = time.perf_counter()
-    trainer.train(networks, data, mlp_apply, recipe)
+    trainer.train(networks, data, mlp_apply)
     first = time.perf_counter() - begin
     times = []
     for _ in range(3):
         begin = time.perf_counter()
-        trainer.train(networks, data, mlp_apply, recipe)
+        trainer.train(networks, data, mlp_apply)
         times.append(time.perf_counter() - begin)
     best = sorted(times)[1]
     return best / (STEPS * n_networks), first - best

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ trainer = pytest.importorskip(
     "missfit.networks.trainer", reason='pip install "missfit[networks]"'
 )
 functions = pytest.importorskip("missfit.networks.functions")
+jnp = pytest.importorskip("jax.numpy")
 
 
 def rows(rng, n=600, d=3):
@@ -31,17 +33,17 @@ def rows(rng, n=600, d=3):
     return hide(rng, X, 0.3), y
 
 
-def networks(n, n_rows, width=12, n_inputs=6):
+def networks(n, n_rows, recipe, width=12, n_inputs=6):
     for seed in range(n):
-        params = functions.mlp_start(seed, n_inputs, width, 1, width)
+        params = functions.mlp_start(seed, n_inputs, width, 1)
         params = {name: p.astype(np.float32) for name, p in params.items()}
-        yield trainer.Network(params, np.arange(n_rows), 0.01, seed)
+        yield trainer.Network(params, np.arange(n_rows), 0.01, seed, recipe)
 
 
 def data(rng, n_rows=500, n_inputs=6):
-    inputs = rng.standard_normal((1, n_rows, n_inputs)).astype(np.float32)
-    targets = np.sin(inputs.sum(axis=2, keepdims=True))
-    return trainer.Data(inputs, targets, np.ones((1, n_rows), np.float32))
+    inputs = rng.standard_normal((n_rows, n_inputs)).astype(np.float32)
+    targets = np.sin(inputs.sum(axis=1, keepdims=True))
+    return trainer.Data(inputs, targets, np.ones(n_rows, np.float32))
 
 
 # --- the trainer --------------------------------------------------------------------
@@ -50,25 +52,73 @@ def data(rng, n_rows=500, n_inputs=6):
 def test_a_network_alone_and_in_a_batch_of_a_hundred_agree(rng):
     table = data(rng)
     recipe = trainer.Recipe(max_epochs=30, patience=None)
-    many = trainer.train(list(networks(100, 500)), table, functions.mlp_apply, recipe)
+    nets = list(networks(100, 500, recipe))
+    for k, net in enumerate(nets):  # of every length, so that slots end at any time
+        net.rows = np.arange(500 - 3 * k)
+    many = trainer.train(nets, table, functions.mlp_apply)
     for k in (0, 37, 99):
-        alone = [list(networks(100, 500))[k]]
-        (one,) = trainer.train(alone, table, functions.mlp_apply, recipe)
+        (one,) = trainer.train([nets[k]], table, functions.mlp_apply)
+        assert len(one.loss_curve) == 30
         np.testing.assert_allclose(one.loss_curve, many[k].loss_curve, rtol=1e-4)
         for name, p in one.params.items():  # float32, 90 steps
             np.testing.assert_allclose(p, many[k].params[name], atol=2e-4)
 
 
+def test_networks_that_wait_for_a_slot_end_as_those_that_do_not(rng, monkeypatch):
+    table = data(rng)
+    nets = list(networks(30, 500, trainer.Recipe(max_epochs=40, patience=None)))
+    for k, net in enumerate(nets):
+        net.rows = np.arange(100 + 13 * k)
+    together = trainer.train(nets, table, functions.mlp_apply)
+    monkeypatch.setattr(trainer, "MOST_SLOTS", 4)
+    monkeypatch.setattr(trainer, "REFILL", 2)
+    monkeypatch.setattr(trainer, "STEPS_AT_ONCE", (16,))
+    in_turn = trainer.train(nets, table, functions.mlp_apply)
+    for one, other in zip(together, in_turn, strict=True):
+        assert len(one.loss_curve) == 40
+        np.testing.assert_allclose(one.loss_curve, other.loss_curve, rtol=1e-4)
+        for name, p in one.params.items():
+            np.testing.assert_allclose(p, other.params[name], atol=5e-4)
+
+
+def test_a_batch_is_cut_to_fit_into_memory(rng, monkeypatch):
+    nets = list(networks(500, 500, trainer.Recipe()))
+    assert trainer._n_slots(nets) == 512
+    monkeypatch.setattr(trainer, "_free_bytes", lambda: 2**22)
+    assert trainer._n_slots(nets) == 32  # about 120 kB each
+    monkeypatch.setattr(trainer, "_free_bytes", lambda: 1)
+    assert trainer._n_slots(nets) == 1
+
+
+def test_an_interrupt_stops_the_training_of_all_threads(rng):
+    table = data(rng)
+    nets = list(networks(12, 500, trainer.Recipe(max_epochs=10**6, patience=None)))
+    nets[0].recipe = trainer.Recipe(max_epochs=1)
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train(nets, table, functions.mlp_apply, progress=interrupt)
+    assert threading.active_count() <= before
+
+
 def test_units_of_zero_weight_stay_without_a_say(rng):
     table = data(rng)
     recipe = trainer.Recipe(max_epochs=10, patience=None)
-    narrow = functions.mlp_start(0, 6, 5, 1, 5)
-    wide = functions.mlp_start(0, 6, 5, 1, 16)
+    narrow = functions.mlp_start(0, 6, 5, 1)
+    wide = {
+        "W1": np.pad(narrow["W1"], [(0, 0), (0, 11)]),
+        "b1": np.pad(narrow["b1"], (0, 11)),
+        "W2": np.pad(narrow["W2"], [(0, 11), (0, 0)]),
+        "b2": narrow["b2"],
+    }
     fits = []
     for params in (narrow, wide):
         start = {name: p.astype(np.float32) for name, p in params.items()}
-        net = trainer.Network(start, np.arange(500), 0.1, 0)
-        fits += trainer.train([net], table, functions.mlp_apply, recipe)
+        net = trainer.Network(start, np.arange(500), 0.1, 0, recipe)
+        fits += trainer.train([net], table, functions.mlp_apply)
     assert not fits[1].params["W1"][:, 5:].any()
     assert not fits[1].params["W2"][5:].any()
     np.testing.assert_allclose(
@@ -78,11 +128,11 @@ def test_units_of_zero_weight_stay_without_a_say(rng):
 
 def test_networks_leave_the_batch_when_their_loss_no_longer_falls(rng):
     table = data(rng)
-    easy = list(networks(6, 500))
+    recipe = trainer.Recipe(max_epochs=200, tol=5e-3, patience=10)
+    easy = list(networks(6, 500, recipe))
     for net in easy[:3]:
         net.weight_decay = 1e4  # shrinks to zero and stays there
-    recipe = trainer.Recipe(max_epochs=200, tol=5e-3, patience=10)
-    done = trainer.train(easy, table, functions.mlp_apply, recipe)
+    done = trainer.train(easy, table, functions.mlp_apply)
     for net in done:
         loss, best, waited = np.float32(net.loss_curve), np.float32(np.inf), 0
         for epoch, value in enumerate(loss):  # the rule, as scikit-learn states it
@@ -93,13 +143,25 @@ def test_networks_leave_the_batch_when_their_loss_no_longer_falls(rng):
     assert len({len(net.loss_curve) for net in done}) > 1
 
 
-def test_every_epoch_visits_every_row_once():
-    net = next(networks(1, 700))
-    walks = trainer._walks(net, trainer.Recipe(max_epochs=50))
-    for start, stride in walks[:50]:
-        visited = (start + stride * np.arange(700)) % 700
-        assert len(np.unique(visited)) == 700
-    assert len(np.unique(walks[:, 1])) > 10
+@pytest.mark.parametrize("n", [1, 2, 700, 2**16 + 6])
+def test_every_epoch_visits_every_row_once(n):
+    strides = set()
+    for epoch in range(20):
+        start, stride = trainer._walk(
+            jnp.uint32(7), jnp.int32(epoch), jnp.int32(n), trainer._primes()
+        )
+        visited = (int(start) + int(stride) * np.arange(n)) % n
+        assert len(np.unique(visited)) == n
+        strides.add(int(stride))
+    assert len(strides) > 10 or n <= 2
+
+
+def test_the_strides_are_primes():
+    primes = np.asarray(trainer._primes())
+    assert len(np.unique(primes)) == trainer.N_PRIMES
+    assert (primes > 2**24).all()
+    small = np.arange(2, int(primes.max() ** 0.5) + 1)
+    assert (primes[:, None] % small[None]).all()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -110,16 +172,12 @@ def test_the_trainer_learns_what_scikit_learn_learns(rng):
         MLPRegressor(
             hidden_layer_sizes=(12,), alpha=0.01, max_iter=300, random_state=seed
         )
-        .fit(table.inputs[0], table.targets[0].ravel())
+        .fit(table.inputs, table.targets.ravel())
         .loss_
         for seed in range(5)
     ]
-    ours = trainer.train(
-        list(networks(5, 2000)),
-        table,
-        functions.mlp_apply,
-        trainer.Recipe(max_epochs=300),
-    )
+    nets = list(networks(5, 2000, trainer.Recipe(max_epochs=300)))
+    ours = trainer.train(nets, table, functions.mlp_apply)
     last = [net.loss_curve[-1] for net in ours]
     assert abs(np.mean(last) - np.mean(theirs)) < 0.25 * np.mean(theirs)
 

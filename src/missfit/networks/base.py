@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ class Units(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One fit among many: the model to become, its rows, candidates and start."""
+    """One fit among many: the model to become, its rows, candidates and starts."""
 
     model: Any
     X: NDArray
@@ -60,8 +61,8 @@ class Job(NamedTuple):
     weight: NDArray
     decays: tuple[float, ...]
     splits: list[tuple[NDArray, NDArray]]
-    seed: int
-    start: dict[str, NDArray]
+    seeds: list[int]
+    starts: list[dict[str, NDArray]]
 
 
 def fit_many(models: list[Any], tables: list[tuple], *, verbose: bool = False) -> None:
@@ -83,71 +84,107 @@ def fit_many(models: list[Any], tables: list[tuple], *, verbose: bool = False) -
     jobs = [trial._job(*table) for trial, table in zip(trials, tables, strict=True)]
     groups: dict[Any, list[Job]] = {}
     for job in jobs:
-        groups.setdefault(job.model._kind(trainer, job), []).append(job)
-    for (recipe, apply, dtype, _, _), group in groups.items():
+        groups.setdefault(job.model._kind(job), []).append(job)
+    for (apply, dtype, *_), group in groups.items():
         with trainer.precision(dtype):
-            _fit_group(trainer, group, recipe, apply, dtype, verbose)
+            _fit_group(trainer, group, apply, dtype, verbose)
     for model, trial in zip(models, trials, strict=True):
         model._become(trial)
 
 
-def _fit_group(trainer, jobs: list[Job], recipe, apply, dtype, verbose: bool) -> None:
+def _fit_group(trainer, jobs: list[Job], apply, dtype, verbose: bool) -> None:
     """Choose the weight decays of one kind of networks, then train on all rows."""
-    shapes = {
-        name: np.max([job.start[name].shape for job in jobs], axis=0)
-        for name in jobs[0].start
-    }
-    data = _stacked_data(trainer, jobs, dtype)
+    batch = _Batch(trainer, jobs, dtype)
+    verbose = verbose or any(job.model.verbose for job in jobs)
 
-    def network(k: int, rows, decay: float):
-        job = jobs[k]
-        start = {n: _pad(p, shapes[n]).astype(dtype) for n, p in job.start.items()}
-        anchor = start if job.model.decays_to_start else None
-        return trainer.Network(start, rows, decay, job.seed, anchor, k)
-
-    def trained(networks, what: str):
-        verbose_here = verbose or any(job.model.verbose for job in jobs)
-        show = _progress(what) if verbose_here else None
-        return trainer.train(networks, data, apply, recipe, progress=show)
+    def trained(tries, what: str):
+        networks = [batch.network(*each) for each in tries]
+        show = _progress(what) if verbose else None
+        return trainer.train(networks, batch.data, apply, progress=show)
 
     tries = [
-        (k, decay, train, test)
+        (k, start, decay, train, test)
         for k, job in enumerate(jobs)
         for decay in job.decays
         for train, test in job.splits
+        for start in range(len(job.starts))
     ]
+    nets = trained([each[:-1] for each in tries], "choosing") if tries else []
     scores: dict[int, list[float]] = {k: [] for k in range(len(jobs))}
-    if tries:
-        nets = trained([network(k, t, decay) for k, decay, t, _ in tries], "choosing")
-        for net, (k, _, _, test) in zip(nets, tries, strict=True):
-            parts = (np.asarray(part[k])[test] for part in data)
-            scores[k].append(jobs[k].model._score(net.params, *parts))
+    with ThreadPoolExecutor() as pool:
+        owner, tests = [each[0] for each in tries], [each[-1] for each in tries]
+        for k, score in zip(
+            owner, pool.map(batch.score, nets, owner, tests), strict=True
+        ):
+            scores[k].append(score)
     for k, job in enumerate(jobs):
         best = _best(job.decays, scores[k])
         job.model.weight_decay_, job.model.cv_scores_ = best
     last = [
-        network(k, np.arange(len(job.X)), job.model.weight_decay_)
+        (k, start, job.model.weight_decay_, np.arange(len(job.X)))
         for k, job in enumerate(jobs)
+        for start in range(len(job.starts))
     ]
-    for net, job in zip(trained(last, "fitting"), jobs, strict=True):
-        net.params = {
-            name: p[tuple(slice(size) for size in job.start[name].shape)]
-            for name, p in net.params.items()
+    nets = iter(trained(last, "fitting"))
+    for job in jobs:
+        own = [next(nets) for _ in job.starts]
+        net = min(own, key=lambda net: np.nan_to_num(net.loss_curve[-1], nan=np.inf))
+        job.model._keep(_cut(net.params, job.starts[0]), net.loss_curve)
+
+
+class _Batch:
+    """Jobs of one kind: their rows one below the other, their parameters padded."""
+
+    def __init__(self, trainer, jobs: list[Job], dtype):
+        self.trainer, self.jobs, self.dtype = trainer, jobs, dtype
+        self.shapes = {
+            name: np.max([job.starts[0][name].shape for job in jobs], axis=0)
+            for name in jobs[0].starts[0]
         }
-        job.model._keep(net, net.loss_curve)
+        self.first = np.cumsum([0, *(len(job.X) for job in jobs)])
+        tables = [job.model._data(job.X, job.y, job.weight) for job in jobs]
+        n_inputs = max(table[0].shape[1] for table in tables)
+        inputs = [_pad(table[0], (len(table[0]), n_inputs)) for table in tables]
+        parts = (inputs, *list(zip(*tables, strict=True))[1:])
+        self.data = trainer.Data(*(np.concatenate(p).astype(dtype) for p in parts))
 
-
-def _stacked_data(trainer, jobs: list[Job], dtype):
-    """Tables of equal shape, padded with rows of weight zero."""
-    n = max(len(job.X) for job in jobs)
-    tables = [job.model._data(job.X, job.y, job.weight) for job in jobs]
-    parts = zip(*tables, strict=True)
-    return trainer.Data(
-        *(
-            np.stack([_pad(p, (n, *p.shape[1:])) for p in part]).astype(dtype)
-            for part in parts
+    def network(self, k: int, start: int, decay: float, rows: NDArray):
+        """Return a network to train on some rows of a job, padded."""
+        job = self.jobs[k]
+        params = {
+            name: _pad(p, self.shapes[name]).astype(self.dtype)
+            for name, p in job.starts[start].items()
+        }
+        return self.trainer.Network(
+            params,
+            self.first[k] + rows,
+            decay,
+            job.seeds[start],
+            job.model._recipe(self.trainer, len(job.X)),
+            params if job.model.decays_to_start else None,
         )
-    )
+
+    def score(self, net, k: int, rows: NDArray) -> float:
+        """R2 on some rows of a job."""
+        parts = (part[self.first[k] + rows] for part in self.data)
+        return self.jobs[k].model._score(net.params, *parts)
+
+
+def _cut(params: dict[str, NDArray], start: dict[str, NDArray]) -> dict[str, NDArray]:
+    """Take the padding off."""
+    return {
+        name: p[tuple(slice(size) for size in start[name].shape)]
+        for name, p in params.items()
+    }
+
+
+def bucket(size: int) -> int:
+    """Return the largest size that trains in one batch with this one.
+
+    >>> bucket(3), bucket(20), bucket(64), bucket(100), bucket(512)
+    (16, 64, 64, 128, 512)
+    """
+    return next(b for b in (16, *(2**k for k in range(6, 40))) if b >= size)
 
 
 def _pad(array: NDArray, shape) -> NDArray:
@@ -174,6 +211,7 @@ class NetworkRegressor(NanRegressor):
     random_state: Any
     verbose: bool
     decays_to_start = False  # else to zero
+    n_starts = 1
     _y_units_: Units
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -213,19 +251,15 @@ class NetworkRegressor(NanRegressor):
             trial.params_ = trial._start(seed, X, y, weight)
             trial.weight_decay_ = decays[0]
             trial.cv_scores_, trial.loss_curve_ = {}, []
-        job = Job(trial, X, y, weight, decays, [], seed, trial.params_)
-        _, apply, dtype, _, _ = trial._kind(trainer, job)
-        start = {name: p.astype(dtype) for name, p in trial.params_.items()}
-        anchor = start if trial.decays_to_start else None
         order = seed + len(trial.loss_curve_)  # another shuffle for each chunk
-        net = trainer.Network(
-            start, np.arange(len(X)), trial.weight_decay_, order, anchor
-        )
-        recipe = trainer.Recipe(max_epochs=1, patience=None)
+        job = Job(trial, X, y, weight, decays, [], [order], [trial.params_])
+        apply, dtype, *_ = trial._kind(job)
         with trainer.precision(dtype):
-            data = _stacked_data(trainer, [job], dtype)
-            (net,) = trainer.train([net], data, apply, recipe)
-        trial._keep(net, [*trial.loss_curve_, *net.loss_curve])
+            batch = _Batch(trainer, [job], dtype)
+            net = batch.network(0, 0, trial.weight_decay_, np.arange(len(X)))
+            net.recipe = trainer.Recipe(max_epochs=1, patience=None)
+            (net,) = trainer.train([net], batch.data, apply)
+        trial._keep(net.params, [*trial.loss_curve_, *net.loss_curve])
         return self._become(trial)
 
     def _job(self, X, y, sample_weight=None) -> Job:
@@ -235,25 +269,17 @@ class NetworkRegressor(NanRegressor):
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(X))
         decays = self._check_parameters(X.shape[1])
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=self.n_starts).tolist()
         splits = self._splits(weight) if len(decays) > 1 else []
         kept = weight > 0
         X, y, weight = X[kept], y[kept], weight[kept]
         self._set_up(X, y, weight)
-        start = self._start(seed, X, y, weight)
-        return Job(self, X, y, weight, decays, splits, seed, start)
+        starts = [self._start(seed, X, y, weight) for seed in seeds]
+        return Job(self, X, y, weight, decays, splits, seeds, starts)
 
-    def _kind(self, trainer, job: Job) -> tuple:
-        """Return what networks of one batch have in common."""
-        # A table of one batch is summed as a whole: in float64, weights then equal
-        # repeated rows to rounding.
-        dtype = np.float64 if len(job.X) <= 200 else np.float32
-        n_inputs, n_targets = 2 * job.X.shape[1], job.y.reshape(len(job.y), -1).shape[1]
-        recipe = self._recipe(trainer, len(job.X))
-        return recipe, self._apply(), dtype, n_inputs, n_targets
-
-    def _keep(self, net, loss_curve: list[float]) -> None:
-        self.params_ = {name: np.asarray(p, float) for name, p in net.params.items()}
+    def _keep(self, params: dict[str, NDArray], loss_curve: list[float]) -> None:
+        self.params_ = {name: np.asarray(p, float) for name, p in params.items()}
         self.loss_curve_ = loss_curve
         self.n_iter_ = len(loss_curve)
 
@@ -329,12 +355,21 @@ class NetworkRegressor(NanRegressor):
         """Return initial parameters."""
 
     @abstractmethod
-    def _apply(self):
-        """Return the network as a function for jax."""
+    def _kind(self, job: Job) -> tuple:
+        """Return what networks of one batch have in common: function, float type, …."""
 
     @abstractmethod
     def _evaluate(self, params, inputs: NDArray) -> NDArray:
         """Evaluate the network with numpy."""
+
+
+def float_type(n_rows: int) -> Any:
+    """Return what a table is computed in.
+
+    A table of one batch is summed as a whole: in float64, weights then equal repeated
+    rows to rounding.
+    """
+    return np.float64 if n_rows <= 200 else np.float32
 
 
 def check_decays(weight_decay: Any) -> tuple[float, ...]:

@@ -11,25 +11,21 @@ from numpy.typing import NDArray
 
 
 def mlp_start(
-    seed: int, n_inputs: int, width: int, n_targets: int, padded_width: int
+    seed: int, n_inputs: int, width: int, n_targets: int
 ) -> dict[str, NDArray]:
-    """Glorot-uniform weights of one hidden layer, padded with units of zero weight.
+    """Glorot-uniform weights of one hidden layer.
 
     As scikit-learn's MLPRegressor: all of a layer within sqrt(6 / (fan in + fan out)).
     """
     rng = np.random.default_rng(seed)
     inner = np.sqrt(6 / (n_inputs + width))
     outer = np.sqrt(6 / (width + n_targets))
-    params = {
-        "W1": np.zeros((n_inputs, padded_width)),
-        "b1": np.zeros(padded_width),
-        "W2": np.zeros((padded_width, n_targets)),
+    return {
+        "W1": rng.uniform(-inner, inner, (n_inputs, width)),
+        "b1": rng.uniform(-inner, inner, width),
+        "W2": rng.uniform(-outer, outer, (width, n_targets)),
         "b2": rng.uniform(-outer, outer, n_targets),
     }
-    params["W1"][:, :width] = rng.uniform(-inner, inner, (n_inputs, width))
-    params["b1"][:width] = rng.uniform(-inner, inner, width)
-    params["W2"][:width] = rng.uniform(-outer, outer, (width, n_targets))
-    return params
 
 
 def mlp_apply(params, inputs):

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.networks.base import NetworkRegressor, Units, check_decays
+from missfit.networks.base import (
+    Job,
+    NetworkRegressor,
+    Units,
+    bucket,
+    check_decays,
+    float_type,
+)
 
 STEPS = 2500  # of the default schedule, for tables of up to a few thousand rows
 
@@ -104,12 +111,17 @@ class MLP(NetworkRegressor):
         from missfit.networks.functions import mlp_start
 
         n_inputs, n_targets = len(self._x_units_.shift), len(self._y_units_.shift)
-        return mlp_start(seed, n_inputs, self.width_, n_targets, padded(self.width_))
+        return mlp_start(seed, n_inputs, self.width_, n_targets)
 
-    def _apply(self):
+    def _kind(self, job: Job) -> tuple:
         from missfit.networks.functions import mlp_apply
 
-        return mlp_apply
+        n_inputs, width, n_targets = (
+            *job.starts[0]["W1"].shape,
+            job.starts[0]["W2"].shape[1],
+        )
+        sizes = bucket(n_inputs), bucket(width), n_targets
+        return mlp_apply, float_type(len(job.X)), *sizes
 
     def _evaluate(self, params, inputs: NDArray) -> NDArray:
         hidden = np.maximum(inputs @ params["W1"] + params["b1"], 0.0)
@@ -135,15 +147,6 @@ def n_units(width: Any, d: int) -> int:
     if units < 1:
         raise ValueError(f"width={width!r} gives {units} units; at least 1 is needed.")
     return units
-
-
-def padded(width: int) -> int:
-    """Units of the padded layer, so that few shapes compile.
-
-    >>> padded(5), padded(40), padded(512)
-    (8, 48, 512)
-    """
-    return next(w for k in range(3, 40) for w in (2**k, 3 * 2 ** (k - 1)) if w >= width)
 
 
 def _zeros_and_mask(X: NDArray) -> NDArray:

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from missfit.estimators.emlr import EMLR
-from missfit.networks.base import NetworkRegressor, Units, check_decays
+from missfit.networks.base import (
+    Job,
+    NetworkRegressor,
+    Units,
+    bucket,
+    check_decays,
+    float_type,
+)
 from missfit.networks.mlp import n_units
 
 STEPS = 4000  # at least; and at least 20 epochs
@@ -120,15 +127,17 @@ class NeuMiss(NetworkRegressor):
         params = {name: np.round(p, 5) for name, p in params.items()}
         if self._width_:
             width, t = self._width_, targets.shape[1]
-            layer = mlp_start(seed, 2 * d, width, t, width)
+            layer = mlp_start(seed, 2 * d, width, t)
             layer["W2"][:], layer["b2"][:] = 0.0, 0.0  # it starts without a say
             params.update(layer)
         return params
 
-    def _apply(self):
+    def _kind(self, job: Job) -> tuple:
         from missfit.networks.functions import neumiss_apply
 
-        return neumiss_apply(int(self.depth))
+        d, n_targets = job.starts[0]["W_out"].shape
+        sizes = d, n_targets, bucket(self._width_) if self._width_ else 0
+        return neumiss_apply(int(self.depth)), float_type(len(job.X)), *sizes
 
     def _evaluate(self, params, inputs: NDArray) -> NDArray:
         d = inputs.shape[1] // 2

@@ -1,16 +1,20 @@
 """One trainer for many networks at once.
 
-Networks that differ in width, weight decay, training rows, data set and seed are one
-batch: their parameters are stacked along a first axis, one step of all is one program
-(`jax.vmap`), and the steps of an epoch are one loop on the device (`jax.lax.scan`).
-What is random (initial weights, order of the rows) is drawn on the host from each
-network's own seed, so that a network does not depend on the batch that it trains in.
+Networks that differ in width, weight decay, training rows, length of training and seed
+are one batch: their parameters are stacked along a first axis of slots, one step of all
+is one program (`jax.vmap`), and the steps are one loop on the device (`jax.lax.scan`).
+Every slot keeps its own epoch, so that networks with few and with many rows share a
+batch without waiting; a network that has met its stopping rule leaves its slot to the
+next one. What is random (initial weights, order of the rows) depends on the network's
+own seed alone, so that a network does not depend on the batch that it trains in.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,8 +28,11 @@ import optax
 from numpy.typing import NDArray
 
 OPTIMISER = optax.scale_by_adam()
-SMALLEST_BATCH = 4  # networks
-MOST_BYTES = 2**31  # of one batch of networks
+COSINE = optax.cosine_decay_schedule(1.0, decay_steps=1)  # of the share of the epochs
+FEWEST_SLOTS = 4
+MOST_SLOTS = 1024
+REFILL = 64  # networks that enter a running batch at a time: one shape
+STEPS_AT_ONCE = (16, 128, 512)  # between two looks at which networks are done
 
 
 @dataclass(frozen=True)
@@ -60,23 +67,30 @@ class Network:
     params : dict of ndarray
         Where it starts. Names that begin with W are weights, which decay.
     rows : int ndarray
-        The rows of its data set that it trains on.
+        The rows of the data that it trains on.
     weight_decay : float
         Half of it times the squared distance of the weights to ``anchor`` is added to
         the sum of squared errors of a batch.
     seed : int
         Of the order of its rows.
+    recipe : Recipe
     anchor : dict of ndarray, optional
         What the weights decay to; by default zero.
-    dataset : int
     """
 
     params: dict[str, NDArray]
     rows: NDArray[np.intp]
     weight_decay: float
     seed: int
+    recipe: Recipe = field(default_factory=Recipe)
     anchor: dict[str, NDArray] | None = None
-    dataset: int = 0
+
+    @property
+    def most_steps(self) -> int:
+        """Steps to the last epoch."""
+        return self.recipe.max_epochs * math.ceil(
+            len(self.rows) / self.recipe.batch_size
+        )
 
 
 @dataclass
@@ -88,30 +102,38 @@ class Trained:
 
 
 class Data(NamedTuple):
-    """Data sets of equal shape: inputs (r, n, p), targets (r, n, t), weights (r, n)."""
+    """Rows of all networks: inputs (n, p), targets (n, t), weights (n,), all > 0."""
 
-    inputs: Any
-    targets: Any
-    weights: Any
+    inputs: NDArray
+    targets: NDArray
+    weights: NDArray
 
 
-class _State(NamedTuple):
-    """What changes as networks train; the network is the first axis of each array."""
+class _Slots(NamedTuple):
+    """The networks in training, one a slot, the first axis of each array."""
 
+    # what changes
     params: Any
     optimiser: Any
+    place: Any  # in the walk through its rows
+    stride: Any
+    seen: Any  # rows of this epoch
+    epoch: Any
+    loss: Any  # of this epoch so far: sum over rows, and their weight
+    mass: Any
     best: Any
     waited: Any
     active: Any
-
-
-class _Fixed(NamedTuple):
-    """What does not change for a network while it trains."""
-
-    order: Any  # (N, n) its rows, shuffled once
+    # what does not
+    order: Any  # (slots, n) its rows, shuffled once
     n_rows: Any
-    dataset: Any
+    seed: Any
     weight_decay: Any
+    rate: Any
+    cosine: Any
+    max_epochs: Any
+    tol: Any
+    patience: Any
     anchor: Any
 
 
@@ -119,7 +141,6 @@ def train(
     networks: list[Network],
     data: Data,
     apply: Callable,
-    recipe: Recipe,
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Trained]:
@@ -129,52 +150,41 @@ def train(
     ----------
     networks : list of Network
         Their parameters have equal shapes (pad the narrow ones with zeros: a unit with
-        zero weights gets no gradient).
+        zero weights gets no gradient), their recipes equal batch sizes.
     data : Data
     apply : callable
         ``apply(params, inputs) -> predictions`` of one network; a function of a module,
         so that programs are compiled once.
-    recipe : Recipe
     progress : callable, optional
-        Called with (networks done, networks in all) after every part.
+        Called with (networks done, networks in all) as they finish.
     """
+    _check_size(networks)
     # one table, so that a batch is gathered once
-    parts = (data.inputs, data.targets, np.asarray(data.weights)[..., None])
-    table = jnp.asarray(np.concatenate(parts, axis=2))
-    n_inputs = data.inputs.shape[2]
-    dtype = table.dtype
+    table = np.column_stack([data.inputs, data.targets, data.weights])
+    table = jnp.asarray(_padded_rows(table))
+    n_inputs = data.inputs.shape[1]
     done: list[Trained | None] = [None] * len(networks)
+    stop = threading.Event()
 
-    def train_part(index: NDArray) -> None:
-        with precision(dtype):  # jax keeps it by thread
-            part = [networks[i] for i in index]
-            for i, net in zip(
-                index, _train_batch(part, table, n_inputs, apply, recipe), strict=True
-            ):
-                done[i] = net
+    def finish(i: int, net: Trained) -> None:
+        done[i] = net
         if progress:
             progress(sum(net is not None for net in done), len(networks))
 
-    parts = _parts(networks, recipe)
-    with ThreadPoolExecutor(_n_threads()) as pool:
-        for _ in pool.map(train_part, parts):
-            pass
+    def work(share: list[int]) -> None:
+        with precision(table.dtype):  # jax keeps it by thread
+            _work(networks, share, table, n_inputs, apply, finish, stop)
+
+    n_threads = min(_n_threads(), math.ceil(len(networks) / FEWEST_SLOTS))
+    shares = [list(range(k, len(networks), n_threads)) for k in range(n_threads)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for _ in pool.map(work, shares):
+                pass
+        except BaseException:  # an interrupt too: do not wait for the others to train
+            stop.set()
+            raise
     return [net for net in done if net is not None]
-
-
-def _n_threads() -> int:
-    """Batches that train side by side: an accelerator takes one, a CPU one per core."""
-    return (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
-
-
-def _parts(networks: list[Network], recipe: Recipe) -> list[NDArray]:
-    """Split the networks for the threads, and so that a batch fits into memory."""
-    most = max(1, MOST_BYTES // _bytes_of(networks, recipe))
-    n_parts = max(
-        min(_n_threads(), math.ceil(len(networks) / SMALLEST_BATCH)),
-        math.ceil(len(networks) / most),
-    )
-    return [np.arange(len(networks))[k::n_parts] for k in range(n_parts)]
 
 
 def precision(dtype) -> Any:
@@ -182,173 +192,280 @@ def precision(dtype) -> Any:
     return jax.enable_x64(np.dtype(dtype) == np.float64)
 
 
-def _bytes_of(networks: list[Network], recipe: Recipe) -> int:
-    """Memory of the largest network while it trains, roughly."""
+def _check_size(networks: list[Network]) -> None:
+    """Positions in a walk are products of int32."""
+    most = (2**31 - 1) // (networks[0].recipe.batch_size + 1)
+    n = max(len(net.rows) for net in networks)
+    if n > most:
+        raise ValueError(
+            f"{n:,} rows in one fit; at most {most:,} can be shuffled. Train on "
+            "parts of them with partial_fit."
+        )
+
+
+def _n_threads() -> int:
+    """Batches that train side by side: an accelerator takes one, a CPU one per core."""
+    return (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
+
+
+def _n_slots(networks: list[Network]) -> int:
+    """Networks that train at once: a power of two that fits into memory."""
     params = max(sum(p.nbytes for p in net.params.values()) for net in networks)
     rows = max(len(net.rows) for net in networks)
     widest = max(max(p.shape) for net in networks for p in net.params.values())
-    return 6 * params + 4 * rows + 32 * recipe.batch_size * widest
+    each = 8 * params + 8 * rows + 48 * networks[0].recipe.batch_size * widest
+    most = min(MOST_SLOTS, max(1, _free_bytes() // each))
+    return min(_power_of_two(len(networks)), 2 ** int(math.log2(most)))
 
 
-def _train_batch(
-    networks, table, n_inputs: int, apply, recipe: Recipe
-) -> list[Trained]:
-    done = [Trained(net.params) for net in networks]
-    index = np.arange(len(networks))
-    state, fixed = _start(networks)
-    walks = [_walks(net, recipe) for net in networks]
-    n_epochs = _epochs_at_once(fixed, recipe)
-    epoch = 0
-    while len(index):
-        block = slice(epoch, epoch + n_epochs)
-        walk = np.stack([walks[i][block] for i in _padded(index)], axis=1)
-        state, losses = _run_epochs(
-            apply, recipe, n_inputs, state, fixed, table, jnp.asarray(walk), epoch
+def _power_of_two(n: int) -> int:
+    return max(FEWEST_SLOTS, 2 ** math.ceil(math.log2(max(n, 1))))
+
+
+def _free_bytes() -> int:
+    """Memory for one batch: a quarter of an accelerator's, 2 GiB on a CPU."""
+    stats = jax.devices()[0].memory_stats()
+    return stats["bytes_limit"] // 4 if stats else 2**31
+
+
+def _shrink_at() -> float:
+    """Share of the slots in use at which a batch moves to fewer.
+
+    A step of half as many networks takes half the time on a CPU, and nearly as long as
+    before on an accelerator, where it is not worth a program of its own.
+    """
+    return 0.5 if jax.default_backend() == "cpu" else 0.25
+
+
+def _work(networks, share: list[int], table, n_inputs, apply, finish, stop) -> None:
+    """Train a share of the networks, the longest first, as slots become free."""
+    mine = [networks[i] for i in share]
+    queue = deque(sorted(share, key=lambda i: -networks[i].most_steps))
+    n_slots, n_rows = _n_slots(mine), max(len(net.rows) for net in mine)
+    running = np.full(n_slots, -1)  # the network of each slot
+    first = [queue.popleft() for _ in range(min(n_slots, len(queue)))]
+    running[: len(first)] = first
+    slots = _start([networks[i] for i in first], n_slots, n_rows)
+    curves: dict[int, list[float]] = {i: [] for i in share}
+    size = mine[0].recipe.batch_size
+    n_left = max(net.most_steps for net in mine)
+    while (running >= 0).any():
+        if stop.is_set():
+            return
+        n_steps = next((s for s in STEPS_AT_ONCE if s >= n_left), STEPS_AT_ONCE[-1])
+        n_left = max(n_left - n_steps, 1) if not queue else n_left
+        slots, losses = _run_steps(
+            apply, size, n_inputs, n_steps, slots, table, _primes()
         )
-        epoch += n_epochs
-        losses = np.asarray(losses)
-        for k, i in enumerate(index):
-            done[i].loss_curve += losses[np.isfinite(losses[:, k]), k].tolist()
-        finished = ~np.asarray(state.active)[: len(index)]
-        if finished.any():
-            params = jax.tree.map(np.asarray, state.params)
-            for k in np.flatnonzero(finished):
-                done[index[k]].params = {name: p[k] for name, p in params.items()}
-            index, state, fixed = _shrink(index, ~finished, state, fixed)
-    return done
+        for k, losses_of_slot in enumerate(np.asarray(losses).T):
+            if running[k] >= 0:
+                ended = losses_of_slot[losses_of_slot != NOT_ENDED]
+                curves[running[k]] += ended.tolist()
+        finished = (running >= 0) & ~np.asarray(slots.active)
+        if not finished.any():
+            continue
+        params = {name: np.asarray(p) for name, p in slots.params.items()}
+        for k in np.flatnonzero(finished):
+            own = {name: p[k].copy() for name, p in params.items()}
+            finish(running[k], Trained(own, curves.pop(running[k])))
+            running[k] = -1
+        while queue and (free := np.flatnonzero(running < 0)).size:
+            new = [queue.popleft() for _ in range(min(REFILL, len(queue), len(free)))]
+            running[free[: len(new)]] = new
+            slots = _refill(slots, free, [networks[i] for i in new], n_rows)
+            n_left = max(networks[i].most_steps for i in running[running >= 0])
+        slots, running = _shrunk(slots, running)
 
 
-def _batch_size(n_networks: int) -> int:
-    """Networks in the padded batch, of few sizes, so that few programs compile."""
-    unit = max(SMALLEST_BATCH, 2 ** (math.ceil(math.log2(max(n_networks, 1))) - 4))
-    return math.ceil(n_networks / unit) * unit
+def _refill(slots: _Slots, free: NDArray, new: list[Network], n_rows: int) -> _Slots:
+    """Let networks enter free slots."""
+    index = np.full(REFILL, len(slots.active))  # past the end: dropped
+    index[: len(new)] = free[: len(new)]
+    return _replace(slots, jnp.asarray(index), _start(new, REFILL, n_rows))
 
 
-def _padded(index: NDArray) -> NDArray:
-    """Repeat the last network up to the size of the batch; copies are thrown away."""
-    lack = _batch_size(len(index)) - len(index)
-    return np.concatenate([index, np.repeat(index[-1:], lack)])
+@jax.jit
+def _replace(slots: _Slots, index, new: _Slots) -> _Slots:
+    return jax.tree.map(lambda a, b: a.at[index].set(b, mode="drop"), slots, new)
 
 
-def _start(networks: list[Network]) -> tuple[_State, _Fixed]:
-    chosen = [networks[i] for i in _padded(np.arange(len(networks)))]
-    n = len(chosen)
-    order = np.zeros((n, _padded_rows(max(len(net.rows) for net in chosen))), np.int32)
-    for k, net in enumerate(chosen):
-        shuffled = np.random.default_rng(net.seed).permutation(net.rows)
-        order[k, : len(net.rows)] = shuffled
-    params = _stacked([net.params for net in chosen])
-    nothing = jax.tree.map(np.zeros_like, networks[0].params)
-    kind = next(iter(params.values())).dtype
-    state = _State(
-        params,
-        jax.vmap(OPTIMISER.init)(params),
-        jnp.full(n, jnp.inf, dtype=kind),
-        jnp.zeros(n, dtype=jnp.int32),
-        jnp.ones(n, dtype=bool),
+def _shrunk(slots: _Slots, running: NDArray) -> tuple[_Slots, NDArray]:
+    """Move to fewer slots where few are in use."""
+    kept = np.flatnonzero(running >= 0)
+    if not len(kept) or len(kept) > _shrink_at() * len(running):
+        return slots, running
+    n_slots = _power_of_two(len(kept))
+    if n_slots >= len(running):
+        return slots, running
+    chosen = np.concatenate([kept, np.flatnonzero(running < 0)])[:n_slots]
+    return jax.tree.map(lambda a: a[chosen], slots), running[chosen]
+
+
+def _start(networks: list[Network], n_slots: int, n_rows: int) -> _Slots:
+    """Networks at their start, then idle slots."""
+    n = len(networks)
+    kind = next(iter(networks[0].params.values())).dtype
+    order = np.zeros((n_slots, _padded_length(n_rows)), np.int32)
+    for k, net in enumerate(networks):
+        order[k, : len(net.rows)] = np.random.default_rng(net.seed).permutation(
+            net.rows
+        )
+
+    def each(values, dtype, idle=0):
+        return np.array([*values, *[idle] * (n_slots - n)], dtype=dtype)
+
+    recipes = [net.recipe for net in networks]
+    n_rows_of = each((len(net.rows) for net in networks), np.int32, 1)
+    seed = each((net.seed for net in networks), np.uint32)
+    params = _stacked([net.params for net in networks], n_slots)
+    anchors = {}
+    if networks[0].anchor is not None:
+        anchors = _stacked([net.anchor or net.params for net in networks], n_slots)
+    zeros, counts = np.zeros(n_slots, kind), np.zeros(n_slots, np.int32)
+    epoch = jnp.asarray(counts)
+    place, stride = _walk(jnp.asarray(seed), epoch, jnp.asarray(n_rows_of), _primes())
+    slots = _Slots(
+        params=params,
+        optimiser=jax.vmap(OPTIMISER.init)(params),
+        place=place,
+        stride=stride,
+        seen=counts,
+        epoch=counts,
+        loss=zeros,
+        mass=zeros,
+        best=np.full(n_slots, np.inf, kind),
+        waited=counts,
+        active=np.arange(n_slots) < n,
+        order=order,
+        n_rows=n_rows_of,
+        seed=seed,
+        weight_decay=each((net.weight_decay for net in networks), kind),
+        rate=each((r.learning_rate for r in recipes), kind),
+        cosine=each((r.cosine for r in recipes), bool),
+        max_epochs=each((r.max_epochs for r in recipes), np.int32, 1),
+        tol=each((r.tol for r in recipes), kind),
+        patience=each(
+            (2**30 if r.patience is None else r.patience for r in recipes), np.int32
+        ),
+        anchor=anchors,
     )
-    fixed = _Fixed(
-        jnp.asarray(order),
-        jnp.asarray([len(net.rows) for net in chosen], dtype=jnp.int32),
-        jnp.asarray([net.dataset for net in chosen], dtype=jnp.int32),
-        jnp.asarray([net.weight_decay for net in chosen], dtype=kind),
-        _stacked([net.anchor or nothing for net in chosen]),
-    )
-    return state, fixed
+    return jax.tree.map(jnp.asarray, slots)
 
 
-def _stacked(params: list[dict[str, NDArray]]) -> dict[str, Any]:
-    return {
-        name: jnp.asarray(np.stack([p[name] for p in params])) for name in params[0]
-    }
+def _stacked(params: list[dict[str, NDArray]], n_slots: int) -> dict[str, Any]:
+    stacked = {}
+    for name, first in params[0].items():
+        array = np.zeros((n_slots, *first.shape), first.dtype)
+        for k, p in enumerate(params):
+            array[k] = p[name]
+        stacked[name] = jnp.asarray(array)
+    return stacked
 
 
-def _padded_rows(n: int) -> int:
-    """Rows of the padded table: at most a sixth more, so that few shapes occur."""
-    unit = max(1, 2 ** (math.ceil(math.log2(n)) - 3))
+def _padded_length(n: int) -> int:
+    """At most a quarter more, so that few shapes occur."""
+    unit = max(1, 2 ** (math.ceil(math.log2(n)) - 2))
     return math.ceil(n / unit) * unit
 
 
-def _walks(net: Network, recipe: Recipe) -> NDArray[np.int32]:
-    """Start and stride of each epoch's walk through the shuffled rows.
+def _padded_rows(table: NDArray) -> NDArray:
+    lack = _padded_length(len(table)) - len(table)
+    return np.pad(table, [(0, lack), (0, 0)])
+
+
+N_PRIMES = 4096
+
+
+def _primes() -> Any:
+    """Primes beyond any number of rows, so that each is coprime to it."""
+    global _PRIMES
+    if _PRIMES is None:
+        first, n = 2**24, 20 * N_PRIMES
+        numbers = first + np.arange(n)
+        prime = np.ones(n, bool)
+        for k in range(2, int(numbers[-1] ** 0.5) + 1):
+            prime[-first % k :: k] = False
+        _PRIMES = numbers[prime][:N_PRIMES].astype(np.int32)
+    return jnp.asarray(_PRIMES)
+
+
+_PRIMES: NDArray[np.int32] | None = None
+NOT_ENDED = -1.0  # in place of a loss, which is >= 0
+
+
+def _walk(seed, epoch, n_rows, primes) -> tuple[Any, Any]:
+    """Start and stride of an epoch's walk through the shuffled rows.
 
     A stride coprime to the number of rows visits each once, in an order of its own: a
     new shuffle for each epoch at the cost of two numbers.
     """
-    n, n_epochs = len(net.rows), recipe.max_epochs + 20
-    rng = np.random.default_rng([net.seed, 1])
-    start = rng.integers(n, size=n_epochs)
-    stride = rng.integers(1, max(n, 2), size=n_epochs)
-    while (shared := np.gcd(stride, n) > 1).any():
-        stride[shared] = rng.integers(1, max(n, 2), size=shared.sum())
-    return np.stack([start, stride], axis=1).astype(np.int32)
+    epoch = epoch.astype(jnp.uint32)
+    start = _hash(seed ^ _hash(2 * epoch)) % n_rows.astype(jnp.uint32)
+    chosen = _hash(seed ^ _hash(2 * epoch + 1)) % jnp.uint32(N_PRIMES)
+    stride = jax.lax.rem(primes[chosen.astype(jnp.int32)], n_rows)
+    return start.astype(jnp.int32), stride
 
 
-def _epochs_at_once(fixed: _Fixed, recipe: Recipe) -> int:
-    """Epochs between two looks at which networks are done: few where they are long."""
-    n_steps = math.ceil(fixed.order.shape[1] / recipe.batch_size)
-    return max(1, min(20, 1000 // n_steps))
+def _hash(x):
+    """Mix the bits of a uint32 (C. Wellons' "lowbias32")."""
+    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+    return x ^ (x >> 16)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _run_epochs(apply, recipe, n_inputs, state: _State, fixed, table, walk, epoch):
-    """Train all networks for some epochs; return losses (epochs, networks) too."""
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _run_steps(apply, size: int, n_inputs: int, n_steps: int, slots, table, primes):
+    """Train all slots for some steps; return too the losses of the epochs that ended.
 
-    def one_epoch(state, item):
-        return _epoch(apply, recipe, n_inputs, state, fixed, table, *item)
+    Losses have shape (steps, slots), `NOT_ENDED` where no epoch ended.
+    """
+    within = jnp.arange(size, dtype=jnp.int32)
+    update = jax.vmap(partial(_update, apply))
 
-    return jax.lax.scan(one_epoch, state, (walk, epoch + jnp.arange(len(walk))))
-
-
-def _epoch(apply, recipe: Recipe, n_inputs, state: _State, fixed, table, walk, epoch):
-    size = recipe.batch_size
-    n_steps = math.ceil(fixed.order.shape[1] / size)
-    within = jnp.arange(size)
-    rate = recipe.learning_rate
-    if recipe.cosine:
-        rate = rate * 0.5 * (1 + jnp.cos(jnp.pi * epoch / recipe.max_epochs))
-    update = jax.vmap(partial(_update, apply, rate))
-
-    def one_step(carry, step):
-        params, optimiser, place, total, weights = carry
-        position = (place[:, None] + within * walk[:, 1:]) % fixed.n_rows[:, None]
-        row = jnp.take_along_axis(fixed.order, position, axis=1)
-        rows = table[fixed.dataset[:, None], row]
-        in_epoch = step * size + within < fixed.n_rows[:, None]
-        weight = jnp.where(in_epoch, rows[..., -1], 0)
-        sums = weight.sum(axis=1)
-        live = state.active & (sums > 0)
-        batch = (rows[..., :n_inputs], rows[..., n_inputs:-1], weight)
-        params, optimiser, loss = update(
-            params, optimiser, live, *batch, fixed.weight_decay, fixed.anchor
+    def one_step(slots: _Slots, _):
+        n_rows = slots.n_rows[:, None]
+        position = jax.lax.rem(
+            slots.place[:, None] + within * slots.stride[:, None],
+            jnp.broadcast_to(n_rows, (len(slots.place), size)),
         )
-        place = (place + size * walk[:, 1]) % fixed.n_rows
-        return (params, optimiser, place, total + loss, weights + sums), None
+        rows = table[jnp.take_along_axis(slots.order, position, axis=1)]
+        weight = jnp.where(slots.seen[:, None] + within < n_rows, rows[..., -1], 0)
+        share = slots.epoch / slots.max_epochs
+        rate = slots.rate * jnp.where(slots.cosine, COSINE(share), 1)
+        params, optimiser, loss = update(
+            slots.params,
+            slots.optimiser,
+            slots.active,
+            rows[..., :n_inputs],
+            rows[..., n_inputs:-1],
+            weight,
+            rate.astype(weight.dtype),
+            slots.weight_decay,
+            slots.anchor,
+        )
+        slots = slots._replace(
+            params=params,
+            optimiser=optimiser,
+            place=jax.lax.rem(slots.place + size * slots.stride, slots.n_rows),
+            seen=slots.seen + size,
+            loss=slots.loss + loss,
+            mass=slots.mass + weight.sum(axis=1),
+        )
+        return _end_epochs(slots, primes)
 
-    zero = jnp.zeros_like(state.best)
-    carry = (state.params, state.optimiser, walk[:, 0], zero, zero)
-    carry, _ = jax.lax.scan(one_step, carry, jnp.arange(n_steps))
-    params, optimiser, _, total, weights = carry
-    loss = total / jnp.maximum(weights, jnp.finfo(total.dtype).tiny)
-    waited = jnp.where(loss > state.best - recipe.tol, state.waited + 1, 0)
-    active = state.active & (epoch + 1 < recipe.max_epochs)
-    if recipe.patience is not None:
-        active = active & (waited <= recipe.patience)
-    shown = jnp.where(state.active, loss, jnp.nan)
-    best = jnp.minimum(state.best, loss)
-    return _State(params, optimiser, best, waited, active), shown
+    return jax.lax.scan(one_step, slots, length=n_steps)
 
 
 def _update(
-    apply, rate, params, optimiser, live, inputs, targets, weight, decay, anchor
+    apply, params, optimiser, live, inputs, targets, weight, rate, decay, anchor
 ):
     """One Adam step of one network; the loss of the batch times its weight."""
-    total = jnp.maximum(weight.sum(), jnp.finfo(weight.dtype).tiny)
+    total = weight.sum()
 
     def loss_of(params):
         error = jnp.sum((apply(params, inputs) - targets) ** 2, axis=1)
         squares = sum(
-            jnp.sum((p - anchor[name]) ** 2)
+            jnp.sum((p - anchor.get(name, 0)) ** 2)
             for name, p in params.items()
             if name.startswith("W")
         )
@@ -359,14 +476,26 @@ def _update(
     keep = partial(jnp.where, live)
     params = jax.tree.map(lambda p, s: keep(p - rate * s, p), params, step)
     optimiser = jax.tree.map(keep, stepped, optimiser)
-    return params, optimiser, jnp.where(live, loss * total, 0)
+    return params, optimiser, loss * total
 
 
-def _shrink(index, keep, state: _State, fixed: _Fixed):
-    """Let the finished networks leave the batch."""
-    index = index[keep]
-    if not len(index):
-        return index, state, fixed
-    chosen = jnp.asarray(_padded(np.flatnonzero(keep)))
-    take = partial(jax.tree.map, lambda a: a[chosen])
-    return index, take(state), take(fixed)
+def _end_epochs(slots: _Slots, primes) -> tuple[_Slots, Any]:
+    """Where a slot has seen all its rows: apply its stopping rule, begin anew."""
+    ended = slots.active & (slots.seen >= slots.n_rows)
+    loss = slots.loss / slots.mass
+    improved = loss <= slots.best - slots.tol  # never where the loss is NaN
+    waited = jnp.where(ended, jnp.where(improved, 0, slots.waited + 1), slots.waited)
+    epoch = slots.epoch + ended
+    place, stride = _walk(slots.seed, epoch, slots.n_rows, primes)
+    slots = slots._replace(
+        place=jnp.where(ended, place, slots.place),
+        stride=jnp.where(ended, stride, slots.stride),
+        seen=jnp.where(ended, 0, slots.seen),
+        epoch=epoch,
+        loss=jnp.where(ended, 0, slots.loss),
+        mass=jnp.where(ended, 0, slots.mass),
+        best=jnp.where(ended, jnp.fmin(slots.best, loss), slots.best),
+        waited=waited,
+        active=slots.active & (epoch < slots.max_epochs) & (waited <= slots.patience),
+    )
+    return slots, jnp.where(ended, loss, NOT_ENDED)
