@@ -84,8 +84,9 @@ def test_networks_that_wait_for_a_slot_end_as_those_that_do_not(rng, monkeypatch
 def test_a_batch_is_cut_to_fit_into_memory(rng, monkeypatch):
     nets = list(networks(500, 500, trainer.Recipe()))
     assert trainer._n_slots(nets) == 512
+    each = 8 * 97 * 4 + 8 * 500 + 48 * 200 * 12  # parameters, rows, activations
     monkeypatch.setattr(trainer, "_free_bytes", lambda: 2**22)
-    assert trainer._n_slots(nets) == 32  # about 120 kB each
+    assert trainer._n_slots(nets) == 2**22 // each
     monkeypatch.setattr(trainer, "_free_bytes", lambda: 1)
     assert trainer._n_slots(nets) == 1
 

@@ -103,11 +103,10 @@ def _fit_group(trainer, jobs: list[Job], apply, dtype, verbose: bool) -> None:
         return trainer.train(networks, batch.data, apply, progress=show)
 
     tries = [
-        (k, start, decay, train, test)
+        (k, 0, decay, train, test)
         for k, job in enumerate(jobs)
         for decay in job.decays
         for train, test in job.splits
-        for start in range(len(job.starts))
     ]
     nets = trained([each[:-1] for each in tries], "choosing") if tries else []
     scores: dict[int, list[float]] = {k: [] for k in range(len(jobs))}
@@ -211,7 +210,7 @@ class NetworkRegressor(NanRegressor):
     random_state: Any
     verbose: bool
     decays_to_start = False  # else to zero
-    n_starts = 1
+    n_starts: Any = 1  # of which the last fit keeps the best
     _y_units_: Units
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

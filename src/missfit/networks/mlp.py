@@ -17,7 +17,7 @@ from missfit.networks.base import (
     float_type,
 )
 
-STEPS = 2500  # of the default schedule, for tables of up to a few thousand rows
+STEPS, EPOCHS = 2500, 100  # at least, of the default schedule
 
 
 class MLP(NetworkRegressor):
@@ -36,7 +36,8 @@ class MLP(NetworkRegressor):
         "paper" trains as the authors did with scikit-learn's MLPRegressor: learning
         rate 1e-3, batches of 200, up to 1,000 epochs, stopping once the training loss
         has not fallen by 1e-4 for more than 10 epochs, y in its own units. By default
-        y is standardised and the learning rate falls from 1e-2 along a cosine.
+        y is standardised, the learning rate falls from 1e-2 along a cosine, and of
+        three starts the one with the lowest training loss is kept.
     weight_decay : float or sequence of float, optional
         Penalties to choose from; by default 0.1, 1 and 10, in the paper's preset 0.1,
         0.01 and 1e-4.
@@ -88,6 +89,11 @@ class MLP(NetworkRegressor):
             return check_decays(self.weight_decay)
         return (1e-1, 1e-2, 1e-4) if self.preset == "paper" else (0.1, 1.0, 10.0)
 
+    @property
+    def n_starts(self) -> int:
+        """Networks of which the last fit keeps the best: narrow ones get stuck."""
+        return 1 if self.preset == "paper" else 3
+
     def _recipe(self, trainer, n_rows: int):
         if self.preset == "paper":
             return trainer.Recipe()
@@ -95,7 +101,7 @@ class MLP(NetworkRegressor):
             learning_rate=1e-2,
             cosine=True,
             patience=None,
-            max_epochs=int(np.clip(200 * STEPS / n_rows, 40, 1000)),
+            max_epochs=int(np.clip(200 * STEPS / n_rows, EPOCHS, 1000)),
         )
 
     def _set_units(self, X, y, weight) -> None:

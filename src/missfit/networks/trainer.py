@@ -209,17 +209,19 @@ def _n_threads() -> int:
 
 
 def _n_slots(networks: list[Network]) -> int:
-    """Networks that train at once: a power of two that fits into memory."""
+    """Networks that train at once, as many as fit into memory."""
     params = max(sum(p.nbytes for p in net.params.values()) for net in networks)
     rows = max(len(net.rows) for net in networks)
     widest = max(max(p.shape) for net in networks for p in net.params.values())
     each = 8 * params + 8 * rows + 48 * networks[0].recipe.batch_size * widest
     most = min(MOST_SLOTS, max(1, _free_bytes() // each))
-    return min(_power_of_two(len(networks)), 2 ** int(math.log2(most)))
+    return min(_rounded(len(networks)), most)
 
 
-def _power_of_two(n: int) -> int:
-    return max(FEWEST_SLOTS, 2 ** math.ceil(math.log2(max(n, 1))))
+def _rounded(n: int) -> int:
+    """Return a few more, so that few shapes occur."""
+    unit = max(FEWEST_SLOTS, 2 ** (math.ceil(math.log2(n)) - 3))
+    return math.ceil(n / unit) * unit
 
 
 def _free_bytes() -> int:
@@ -294,7 +296,7 @@ def _shrunk(slots: _Slots, running: NDArray) -> tuple[_Slots, NDArray]:
     kept = np.flatnonzero(running >= 0)
     if not len(kept) or len(kept) > _shrink_at() * len(running):
         return slots, running
-    n_slots = _power_of_two(len(kept))
+    n_slots = _rounded(len(kept))
     if n_slots >= len(running):
         return slots, running
     chosen = np.concatenate([kept, np.flatnonzero(running < 0)])[:n_slots]
@@ -363,7 +365,7 @@ def _stacked(params: list[dict[str, NDArray]], n_slots: int) -> dict[str, Any]:
 
 
 def _padded_length(n: int) -> int:
-    """At most a quarter more, so that few shapes occur."""
+    """At most a third more, so that few shapes occur."""
     unit = max(1, 2 ** (math.ceil(math.log2(n)) - 2))
     return math.ceil(n / unit) * unit
 
