@@ -40,7 +40,19 @@ MAY_IMPORT = {
     "networks": {"estimators", "moments", "tables"},
     "files": set(),
     "report": {"files"},
-    "cli": {"simulate"},
+    "tableio": {"columns"},
+    "candidates": {"estimators", "networks"},
+    "modelfile": {"estimators", "files", "patterns"},
+    "serve": {
+        "candidates",
+        "columns",
+        "estimators",
+        "files",
+        "modelfile",
+        "patterns",
+        "tableio",
+    },
+    "cli": {"candidates", "modelfile", "serve", "simulate", "tableio"},
 }
 HEAVY = {
     "jax",
@@ -60,6 +72,9 @@ LIVES_IN = {
     ("optax", "networks"),
     ("matplotlib", "report"),
     ("pandas", "cli"),
+    ("pandas", "tableio"),
+    ("pyarrow", "tableio"),
+    ("skops", "modelfile"),
 }
 
 

@@ -41,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_simulate(commands)
+    _add_fit(commands)
+    _add_predict(commands)
     return parser
 
 
@@ -74,3 +76,106 @@ def _simulate(arguments) -> None:
     else:
         raise UsageError(f"--out {out}: the name must end in .csv or .parquet")
     print(f"{out}: {len(frame)} rows, {arguments.d} features and y")
+
+
+def _add_table_options(parser) -> None:
+    """Options of the commands that learn from a table."""
+    parser.add_argument("data", help="a table: .csv, .parquet or .feather")
+    parser.add_argument("--target", required=True, help="the column to predict")
+    parser.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="leave a column out (may be given several times)",
+    )
+    parser.add_argument(
+        "--categorical",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="take a column as categories, whatever it looks like (several times)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of chance (default 0)")
+
+
+def _add_fit(commands) -> None:
+    """Fill in `missfit fit DATA --target COLUMN --model FILE`."""
+    from missfit.candidates import CANDIDATES, DEFAULT
+
+    parser = commands.add_parser("fit", help="learn from a table, write a model file")
+    _add_table_options(parser)
+    parser.add_argument("--model", required=True, help="the model file to write")
+    parser.add_argument(
+        "--predictor",
+        default=DEFAULT,
+        metavar="NAME",
+        choices=[one.name for one in CANDIDATES],
+        help=f"one of {', '.join(one.name for one in CANDIDATES)} (default {DEFAULT})",
+    )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        default=0.9,
+        help="share of the rows that the intervals should cover (default 0.9)",
+    )
+    parser.set_defaults(command=_fit)
+
+
+def _fit(arguments) -> None:
+    from missfit.modelfile import save_model
+    from missfit.serve import fit_table, held_out_r2
+    from missfit.tableio import read_training
+
+    table = read_training(
+        arguments.data,
+        arguments.target,
+        drop=arguments.drop,
+        categorical=arguments.categorical,
+    )
+    model = fit_table(
+        table,
+        predictor=arguments.predictor,
+        categorical=arguments.categorical,
+        coverage=arguments.coverage,
+        seed=arguments.seed,
+    )
+    save_model(arguments.model, model)
+    for note in [*table.notes, *model.encoder.describe()]:
+        _say(note)
+    print(
+        f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "
+        f"{len(model.columns)} columns; R2 {held_out_r2(model):.3f} on "
+        f"{len(model.regressor.calibration_targets_):,} rows held out"
+    )
+
+
+def _add_predict(commands) -> None:
+    """Fill in `missfit predict FILE DATA [--out FILE]`."""
+    parser = commands.add_parser(
+        "predict", help="predict the rows of a table with a model file"
+    )
+    parser.add_argument("model", help="a file that `missfit fit` wrote")
+    parser.add_argument("data", help="a table: .csv, .parquet or .feather")
+    parser.add_argument("--out", help="CSV file to write (default: standard output)")
+    parser.set_defaults(command=_predict)
+
+
+def _predict(arguments) -> None:
+    from missfit.modelfile import load_model
+    from missfit.serve import predict_file
+
+    model = load_model(arguments.model)
+    n_rows = predict_file(
+        model,
+        arguments.data,
+        arguments.out,
+        warn=lambda text: _say(f"warning: {text}"),
+    )
+    if arguments.out:
+        print(f"{arguments.out}: {n_rows:,} predictions of {model.target}")
+
+
+def _say(text: str) -> None:
+    """Print a note that is not part of the output."""
+    print(f"missfit: {text}", file=sys.stderr)

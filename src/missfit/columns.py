@@ -148,6 +148,17 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def shown(value: Any) -> str:
+    """Write a value for a message, cut where it is long.
+
+    >>> shown("a" * 100)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'"
+    """
+    if isinstance(value, str) and len(value) > 42:
+        value = value[:39] + "..."
+    return repr(value)[:80]
+
+
 def _as_truth(value: Any) -> float | None:
     if isinstance(value, (bool, np.bool_)):
         return float(value)
@@ -203,15 +214,15 @@ def kind_of(column: Column, name: str, *, forced: bool) -> str:
             odd = values[read.index(False)]
             place = column.where(column.values.index(odd))
             raise ValueError(
-                f"column {name!r} mixes {kind}s and other values: {odd!r} in {place}. "
-                "Leave those values empty, or name the column as categorical, or drop "
-                "it."
+                f"column {name!r} mixes {kind}s and other values: {shown(odd)} in "
+                f"{place}. Leave those values empty, or name the column as "
+                "categorical, or drop it."
             )
     if all(isinstance(value, str) for value in values):
         return "category"
     odd = next(value for value in values if not isinstance(value, str))
     raise ValueError(
-        f"column {name!r} holds a {type(odd).__name__}, {str(odd)[:40]!r}; only "
+        f"column {name!r} holds a {type(odd).__name__}, {shown(odd)}; only "
         "numbers, booleans, dates and text are understood. Encode or drop it."
     )
 
@@ -239,7 +250,7 @@ def numbers_of(column: Column, name: str, kind: str) -> NDArray[np.float64]:
         number = np.nan if _is_missing(value) else READ[kind](value)
         if number is None or np.isinf(number):
             raise ValueError(
-                f"column {name!r} held {kind}s at fit, and now {value!r} in "
+                f"column {name!r} held {kind}s at fit, and now {shown(value)} in "
                 f"{column.where(k)}. Correct the value, or leave it empty."
             )
         numbers.append(number)

@@ -17,7 +17,8 @@ from missfit.tables import blocks
 METHODS = ("auto", "exact", "nested")
 MOST_EXACT = 5000  # calibration rows: the error of the coverage is 0.4 % from here on
 MOST_NESTED = 1000  # each meets every row to predict, so that fewer are taken
-ENOUGH = 100  # usable rows from which "auto" trusts "exact"
+NEAREST = 200  # of "auto" where it is nested: those that need the least hiding
+ENOUGH = 50  # usable rows from which "auto" trusts "exact"
 BATCH = 2**22  # doubles given to the base at once
 
 
@@ -44,9 +45,9 @@ class ConformalRegressor(NanRegressor):
     alpha : float
         Share of the targets that may fall outside: 0.1 asks for 90 % intervals.
     method : {"auto", "exact", "nested"}
-        "auto" is exact for a pattern with 100 usable calibration rows or more, nested
-        for the others. The choice looks at masks alone, so that both keep what they
-        promise.
+        "auto" is exact for a pattern with 50 usable calibration rows or more; for the
+        others nested, with the 200 rows that need the least hiding. The choice looks at
+        masks alone, so that both keep what they promise.
     calibration : float
         Share of the rows kept for calibration, at most 5,000 rows.
     random_state : int, RandomState or None
@@ -227,8 +228,11 @@ class ConformalRegressor(NanRegressor):
 
     def _nested(self, X, pattern) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of the nested intervals of rows of one pattern."""
-        some = np.arange(min(len(self.calibration_rows_), MOST_NESTED))
-        unions = np.isnan(self.calibration_rows_[some]) | pattern
+        unions = np.isnan(self.calibration_rows_) | pattern
+        # rows that need the least hiding first: the choice sees masks alone
+        order = np.argsort(unions.sum(axis=1), kind="stable")
+        some = np.sort(order[: NEAREST if self.method == "auto" else MOST_NESTED])
+        unions = unions[some]
         groups = group_rows(unions)
         union_of = groups.pattern_of_row()
         scores = self._scores(some, unions)

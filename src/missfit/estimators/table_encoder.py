@@ -17,9 +17,18 @@ from missfit.columns import (
     numbers_of,
     pandas_column,
     polars_column,
+    shown,
 )
 
 OTHER = "(other)"
+PLURAL = {
+    "number": "numbers",
+    "boolean": "booleans",
+    "date": "dates (as days)",
+    "category": "categories",
+    "identifier": "text that differs in most rows (only its mask is used)",
+    "empty": "empty columns (not used)",
+}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -188,7 +197,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if level is not None and level not in position and other < 0:
                 if self.unknown == "error":
                     raise ValueError(
-                        f"column {name!r} has the new level {level!r} in "
+                        f"column {name!r} has the new level {shown(level)} in "
                         f"{column.where(k)}; at fit it had {_some(categories)}. Correct"
                         " it, or fit with unknown='missing' to take it as missing."
                     )
@@ -218,6 +227,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 if new - set(known):
                     found[self._names()[j]] = sorted(new - set(known))
         return found
+
+    def describe(self) -> list[str]:
+        """Say in words what each kind of column was taken for."""
+        check_is_fitted(self)
+        lines = []
+        for kind, plural in PLURAL.items():
+            names = [
+                f"{name} ({len(levels)} levels)" if levels else name
+                for name, of, levels in zip(
+                    self._names(), self.kinds_, self.categories_, strict=True
+                )
+                if of == kind
+            ]
+            if names:
+                more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+                lines.append(f"{plural}: {', '.join(names[:12])}{more}")
+        return lines
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
         """Names of the output: the variable's, or ``variable=level``."""
@@ -276,5 +302,5 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _some(levels: list[str]) -> str:
-    shown = ", ".join(map(repr, levels[:8]))
-    return shown + (f" and {len(levels) - 8} more" if len(levels) > 8 else "")
+    some = ", ".join(map(shown, levels[:8]))
+    return some + (f" and {len(levels) - 8} more" if len(levels) > 8 else "")

@@ -1,0 +1,130 @@
+"""Tables in files: every way to write one reads the same; what is wrong is one line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from missfit.tableio import (
+    TableError,
+    column_names,
+    read_chunks,
+    read_table,
+    read_training,
+)
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30.5, np.nan, 51.25, 44.0],
+        "city": ["Paris", "Lyon", None, "a, b"],
+        "target": [1.0, 2.0, 3.5, 4.0],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("t.csv", lambda p: FRAME.to_csv(p, index=False)),
+        ("t.csv", lambda p: FRAME.to_csv(p, index=False, encoding="utf-8-sig")),
+        ("t.csv", lambda p: FRAME.to_csv(p, index=False, sep=";")),
+        ("t.csv", lambda p: FRAME.to_csv(p, index=False, sep=";", decimal=",")),
+        ("t.tsv", lambda p: FRAME.to_csv(p, index=False, sep="\t")),
+        ("t.csv", lambda p: FRAME.to_csv(p, index=False, lineterminator="\r\n")),
+        ("t.parquet", lambda p: FRAME.to_parquet(p, index=False, row_group_size=3)),
+        ("t.feather", lambda p: FRAME.to_feather(p)),
+    ],
+    ids=["csv", "bom", "semicolon", "comma", "tab", "crlf", "parquet", "feather"],
+)
+@pytest.mark.parametrize("rows", [1, 3, None])
+def test_every_way_to_write_a_table_reads_the_same(tmp_path, name, write, rows):
+    path = tmp_path / name
+    write(path)
+    assert column_names(path) == ["age", "city", "target"]
+    chunks = list(read_chunks(path, ["target", "age"], rows=rows))
+    assert max(map(len, chunks)) <= (rows or 4)
+    whole = pd.concat(chunks, ignore_index=True)
+    pd.testing.assert_frame_equal(whole, FRAME[["target", "age"]])
+    pd.testing.assert_frame_equal(read_table(path), FRAME, check_dtype=False)
+
+
+def wrong(tmp_path, text, message, name="t.csv", **options):
+    path = tmp_path / name
+    if isinstance(text, bytes):
+        path.write_bytes(text)
+    else:
+        path.write_text(text)
+    with pytest.raises(TableError, match=message) as caught:
+        read_training(path, "y", least_rows=2, **options)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n\n", "no column names"),
+        ("a,y\n", "a header and no rows"),
+        ("y\n1\n2\n", "no column beside the target 'y'"),
+        ("a,b\n1,2\n", "--target 'y': .* has no such column"),
+        ("a,Y\n1,2\n", "did you mean 'Y'"),
+        ("a,y\n1,3\n2,3\n", "'y' is 3 in every row"),
+        ("a,y\n1,\n2,\n", "'y' is missing in every row"),
+        ("a,y\n1,low\n2,high\n", "holds text, such as 'low'"),
+        ("a,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
+        ("a,y\n1,1\n2,x\n", "mixes numbers and other values: 'x'"),
+        ("a,y\n1,1\n2,inf\n", "infinite"),
+        ("a,y\n1,1\n", "1 rows with a target; at least 2"),
+        ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
+        ('a,"b\nc",y\n1,2,3\n', "a column name holds a line break"),
+        ("a,y\n1,2\n1,2,3\n", r"Expected 2 fields in line 3, saw 3.*mend that line"),
+        ("a,y\n1,2,3\n1,2,3\n", "cannot be read as CSV"),
+        (b"a,y\n\xff\xfe,2\n1,1\n", "is not UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is not UTF-8"),
+        (b"a\0b,y\n1,2\n", "binary data"),
+        (b"a" * 3_000_000, "first line is longer than 1,048,576 bytes"),
+    ],
+)
+def test_what_is_wrong_with_a_csv_file_is_one_line(tmp_path, text, message):
+    wrong(tmp_path, text, message)
+
+
+def test_what_is_wrong_with_other_files_is_one_line(tmp_path):
+    wrong(tmp_path, "a,y\n1,2\n", "is not a whole Parquet file", "t.parquet")
+    wrong(tmp_path, "a,y\n1,2\n", "is not a whole Feather file", "t.feather")
+    wrong(tmp_path, "a,y\n1,2\n", "no known format; rename it", "t.xlsx")
+    FRAME.to_parquet(tmp_path / "whole.parquet")
+    content = (tmp_path / "whole.parquet").read_bytes()
+    wrong(tmp_path, content[:-50], "is not a whole Parquet file", "cut.parquet")
+    with pytest.raises(TableError, match="is a folder"):
+        read_table(tmp_path)
+    with pytest.raises(TableError, match="does not exist"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_columns_are_left_out_and_groups_kept_apart(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,school,y\n1,2,s1,1\n3,4,s2,2\n5,6,s1,\n")
+    table = read_training(path, "y", drop=["b"], group="school", least_rows=2)
+    assert table.X.columns.tolist() == ["a"]
+    assert table.groups is not None
+    assert table.groups.tolist() == ["s1", "s2"]
+    assert table.notes == ["1 rows without a target left out"]
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "--drop 'c'", drop=["c"])
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "--group 'c'", group="c")
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,,6\n", "missing in 1 rows", group="b")
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "holds one group", group="b")
+
+
+def test_a_hundred_megabytes_in_one_row_are_refused_in_one_line(tmp_path):
+    path = tmp_path / "t.csv"
+    cell = b"7" * 1000 + b"x"
+    with path.open("wb") as file:
+        file.write(b"a,y\n")
+        for _ in range(1000):
+            file.write(cell * 100)
+        file.write(b",1\n")
+    assert path.stat().st_size > 100_000_000
+    with pytest.raises(TableError, match="1 rows with a target") as caught:
+        read_training(path, "y")
+    assert len(str(caught.value)) < 300
