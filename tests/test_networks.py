@@ -200,16 +200,8 @@ def test_many_tables_at_once_are_as_many_fits(rng):
 # --- the regressors -----------------------------------------------------------------
 
 
-def known_failures(estimator):
-    if not isinstance(estimator, NeuMiss):
-        return {}
-    reason = "the EM that it starts from stops after 100 steps, not at its optimum"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
 @parametrize_with_checks(
     [MLP(width=8, weight_decay=1.0), NeuMiss(weight_decay=1.0)],
-    expected_failed_checks=known_failures,
 )
 def test_scikit_learn_s_own_suite(estimator, check):
     check(estimator)
@@ -218,7 +210,6 @@ def test_scikit_learn_s_own_suite(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [MLP(), MLP(preset="paper"), NeuMiss(), NeuMiss(head=8)],
-    expected_failed_checks=known_failures,
 )
 def test_scikit_learn_s_own_suite_with_cross_validation(estimator, check):
     check(estimator)

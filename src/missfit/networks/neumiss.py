@@ -92,6 +92,8 @@ class NeuMiss(NetworkRegressor):
     def _recipe(self, trainer, n_rows: int):
         return trainer.Recipe(
             learning_rate=2e-3,
+            # where the start is optimal, rounding must not set the direction
+            eps=1e-3,
             cosine=True,
             patience=None,
             max_epochs=int(np.clip(200 * STEPS / n_rows, 20, 500)),

@@ -27,7 +27,6 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-OPTIMISER = optax.scale_by_adam()
 COSINE = optax.cosine_decay_schedule(1.0, decay_steps=1)  # of the share of the epochs
 FEWEST_SLOTS = 4
 MOST_SLOTS = 1024
@@ -45,6 +44,8 @@ class Recipe:
     learning_rate : float
         Of Adam; falls to zero along a cosine over ``max_epochs`` where ``cosine``.
     max_epochs : int
+    eps : float
+        Of Adam: gradients far below it hardly move a weight.
     tol, patience : float, int
         Stop once the training loss has not fallen by ``tol`` for more than ``patience``
         epochs in a row. ``patience=None`` trains all epochs.
@@ -54,6 +55,7 @@ class Recipe:
     learning_rate: float = 1e-3
     cosine: bool = False
     max_epochs: int = 1000
+    eps: float = 1e-8
     tol: float = 1e-4
     patience: int | None = 10
 
@@ -130,6 +132,7 @@ class _Slots(NamedTuple):
     seed: Any
     weight_decay: Any
     rate: Any
+    eps: Any
     cosine: Any
     max_epochs: Any
     tol: Any
@@ -328,7 +331,7 @@ def _start(networks: list[Network], n_slots: int, n_rows: int) -> _Slots:
     place, stride = _walk(jnp.asarray(seed), epoch, jnp.asarray(n_rows_of), _primes())
     slots = _Slots(
         params=params,
-        optimiser=jax.vmap(OPTIMISER.init)(params),
+        optimiser=jax.vmap(optax.scale_by_adam().init)(params),
         place=place,
         stride=stride,
         seen=counts,
@@ -343,6 +346,7 @@ def _start(networks: list[Network], n_slots: int, n_rows: int) -> _Slots:
         seed=seed,
         weight_decay=each((net.weight_decay for net in networks), kind),
         rate=each((r.learning_rate for r in recipes), kind),
+        eps=each((r.eps for r in recipes), kind, 1),
         cosine=each((r.cosine for r in recipes), bool),
         max_epochs=each((r.max_epochs for r in recipes), np.int32, 1),
         tol=each((r.tol for r in recipes), kind),
@@ -442,6 +446,7 @@ def _run_steps(apply, size: int, n_inputs: int, n_steps: int, slots, table, prim
             rows[..., n_inputs:-1],
             weight,
             rate.astype(weight.dtype),
+            slots.eps,
             slots.weight_decay,
             slots.anchor,
         )
@@ -459,7 +464,7 @@ def _run_steps(apply, size: int, n_inputs: int, n_steps: int, slots, table, prim
 
 
 def _update(
-    apply, params, optimiser, live, inputs, targets, weight, rate, decay, anchor
+    apply, params, optimiser, live, inputs, targets, weight, rate, eps, decay, anchor
 ):
     """One Adam step of one network; the loss of the batch times its weight."""
     total = weight.sum()
@@ -474,7 +479,8 @@ def _update(
         return (weight @ error + decay * squares) / (2 * total)
 
     loss, gradient = jax.value_and_grad(loss_of)(params)
-    step, stepped = OPTIMISER.update(gradient, optimiser, params)
+    adam = optax.scale_by_adam(eps=eps)
+    step, stepped = adam.update(gradient, optimiser, params)
     keep = partial(jnp.where, live)
     params = jax.tree.map(lambda p, s: keep(p - rate * s, p), params, step)
     optimiser = jax.tree.map(keep, stepped, optimiser)
