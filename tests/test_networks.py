@@ -283,6 +283,16 @@ def test_neumiss_starts_as_the_neumann_series_of_em(rng):
     np.testing.assert_allclose(prediction[:, 0], em, atol=0.01 * y.std())
 
 
+@BOTH
+@pytest.mark.parametrize("scale", [1e-160, 1e160])
+def test_columns_whose_squares_leave_the_range_of_floats_are_refused(model, scale, rng):
+    X, y = rows(rng, 50)
+    X[:, 1] *= scale
+    for fit in (clone(model).fit, clone(model).partial_fit):
+        with pytest.raises(ValueError, match=r"Rescale|rescale"):
+            fit(X, y)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["MCAR", "Gaussian self-masking"])
 def test_neumiss_comes_near_the_bayes_predictor_and_above_the_mlp(mechanism, rng):

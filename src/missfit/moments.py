@@ -565,16 +565,23 @@ def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 def _refuse_overflow(moments: _Moments, rows: Rows) -> None:
     """Raise where squares of the values leave the range of float64, above or below."""
-    largest = np.maximum(
-        np.abs(moments.mean).max(axis=0, initial=0.0),
-        np.concatenate(
-            [
-                np.fmax.reduce(np.abs(part), axis=0, initial=0.0)
-                for part in (rows.X, rows.y)
-            ]
-        ),
-    )
-    if not np.isfinite(moments.scatter).all() or not (largest <= LARGEST).all():
+    largest = np.concatenate([_largest(rows.X), _largest(rows.y)])
+    means = np.abs(moments.mean).max(axis=0, initial=0.0)
+    finite = np.isfinite(moments.scatter).all()
+    _check_largest(np.maximum(largest, means) if finite else np.array([np.inf]))
+
+
+def check_scale(X: NDArray, y: NDArray) -> None:
+    """Raise where squares of the values leave the range of float64, above or below."""
+    _check_largest(np.concatenate([_largest(X), _largest(y.reshape(len(y), -1))]))
+
+
+def _largest(table: NDArray) -> NDArray[np.float64]:
+    return np.fmax.reduce(np.abs(table), axis=0, initial=0.0)
+
+
+def _check_largest(largest: NDArray) -> None:
+    if not (largest <= LARGEST).all():
         raise ValueError(
             "the weighted squares of X or y overflow float64 (values beyond "
             f"{LARGEST:g} or huge weights); rescale the columns or the weights first."

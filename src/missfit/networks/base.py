@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from missfit.estimators.base import NanRegressor
-from missfit.moments import check_weight
+from missfit.moments import check_scale, check_weight
 from missfit.tables import blocks
 
 
@@ -238,6 +238,7 @@ class NetworkRegressor(NanRegressor):
         first = not hasattr(self, "params_")
         trial = self._trial(keep=not first)
         X, y = trial._check_fit(X, y, reset=first)
+        check_scale(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(X))
@@ -264,6 +265,7 @@ class NetworkRegressor(NanRegressor):
     def _job(self, X, y, sample_weight=None) -> Job:
         """Return what there is to train, units and candidates set."""
         X, y = self._check_fit(X, y)
+        check_scale(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(X))
