@@ -15,6 +15,8 @@ MAY_IMPORT = {
     "tables": set(),
     "columns": set(),
     "patterns": set(),
+    "sources": set(),
+    "folds": set(),
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},
     "gaussian": {"maps", "patterns", "tables"},
@@ -22,12 +24,14 @@ MAY_IMPORT = {
     "mixture": {"em"},
     "selfmasking": {"em", "gaussian", "tables"},
     "ridge": set(),
+    "engine": {"folds", "moments", "sources", "tables"},
     "simulate": {"patterns", "tables"},
     "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
     "theory": {"bayes", "simulate", "tables"},
     "estimators": {
         "columns",
         "em",
+        "engine",  # on use, for tables that come in chunks
         "gaussian",
         "maps",
         "mixture",
@@ -35,6 +39,7 @@ MAY_IMPORT = {
         "patterns",
         "ridge",
         "selfmasking",
+        "sources",
         "tables",
     },
     "networks": {"estimators", "moments", "tables"},
@@ -75,6 +80,10 @@ LIVES_IN = {
     ("pandas", "tableio"),
     ("pyarrow", "tableio"),
     ("skops", "modelfile"),
+    ("pandas", "sources"),
+    ("pyarrow", "sources"),
+    ("dask", "engine"),
+    ("pandas", "engine"),
 }
 
 

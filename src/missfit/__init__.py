@@ -7,6 +7,7 @@
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
 - `missfit.ConformalRegressor`: intervals that are valid for every missing pattern.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
+- `missfit.TableFile`: some columns of a file, to fit from and to predict.
 - `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
 - `missfit.bayes`: the Bayes predictor and the Bayes risk of these laws.
 - `missfit.theory`: parameter counts, risk bounds, regimes, the network of Theorem 6.1.
@@ -26,6 +27,7 @@ from missfit.estimators import (
 )
 from missfit.moments import PatternMoments
 from missfit.networks import MLP, NeuMiss
+from missfit.sources import TableFile
 
 __all__ = [
     "EMLR",
@@ -40,6 +42,7 @@ __all__ = [
     "PatternMoments",
     "SelfMaskedLR",
     "TableEncoder",
+    "TableFile",
     "bayes",
     "simulate",
     "theory",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -17,7 +18,13 @@ from missfit.maps import AffineMaps
 from missfit.moments import PatternMoments, Points, check_weight
 from missfit.patterns import PatternGroups, group_rows
 from missfit.ridge import check_alphas
+from missfit.sources import comes_in_chunks, is_dask, named_columns, open_source
 from missfit.tables import with_nan
+
+_NO_SPLIT = (
+    "cv={!r} leaves no split with rows (of weight > 0) in both parts. Give another cv, "
+    "or one strength, such as alphas=(1.0,)."
+)
 
 
 class Split(NamedTuple):
@@ -30,8 +37,18 @@ class Split(NamedTuple):
 class NanRegressor(RegressorMixin, BaseEstimator, ABC):
     """A regressor that takes NaN in X, at fit and at predict."""
 
+    predict: Callable[..., Any]
+    n_features_in_: int
+
     def _check_fit(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         """Return X and y as float64 and remember the features, or compare them."""
+        if comes_in_chunks(X):
+            raise TypeError(
+                f"X is {type(X).__name__}, a source of chunks, but here "
+                f"{type(self).__name__} needs the rows in memory. Read them first, or "
+                "call fit of a predictor that has fit_moments, such as EMLR."
+            )
+        X, y, _ = named_columns(X, y)
         X, y = validate_data(
             self,
             with_nan(X),
@@ -54,6 +71,15 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
             dtype=np.float64,
             ensure_all_finite="allow-nan",
         )
+
+    def _predict_chunks(self, X: Any, **options: Any) -> Any:
+        """Predict a table that comes in chunks: chunks out; Dask in, Dask out."""
+        from missfit.engine import predict_chunks  # on use: it sees chunks alone
+
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        predict = functools.partial(self.predict, **options)
+        return predict_chunks(predict, X, names, self.n_features_in_)
 
     def _trial(self, *, keep: bool = False) -> Any:
         """Return a copy to fit, so that a failure leaves the model as it was."""
@@ -106,18 +132,25 @@ class PatternPredictor(NanRegressor):
     _stream_: list[PatternMoments]
     _stream_rows_: int
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows, forgetting any fit before.
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            The features, NaN where missing.
-        y : array-like of shape (n,) or (n, t)
-            The target, or several.
-        sample_weight : array-like of shape (n,), optional
-            A weight of 2 equals repeating the row.
+        X : array-like or DataFrame of shape (n, d), or a source of chunks
+            The features, NaN where missing. A source is the path of a Parquet or CSV
+            file or a `missfit.TableFile`, an iterator (or a function that returns one)
+            of chunks (X, y) or (X, y, sample_weight) or of frames, or a Dask array or
+            dataframe; it is read once, in the memory of a few chunks.
+        y : array-like of shape (n,) or (n, t), str or list of str
+            The target, or several. Where X has columns with names, their names: the
+            features are then all other columns. None where chunks hold it.
+        sample_weight : array-like of shape (n,), or str, optional
+            A weight of 2 equals repeating the row. Or the name of its column.
         """
+        if comes_in_chunks(X):
+            return self._fit_source(X, y, sample_weight)
+        X, y, sample_weight = named_columns(X, y, sample_weight)
         trial = self._trial()
         X, y = trial._check_fit(X, y)
         trial._check_parameters(X.shape[1])
@@ -129,6 +162,38 @@ class PatternPredictor(NanRegressor):
         trial._solve(moments, splits)
         trial._fit_beside_rows(X, y, sample_weight)
         return self._become(trial)
+
+    def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Fit to rows that come in chunks: only their moments are kept."""
+        from missfit import engine  # on use: most tables are in memory
+
+        trial = self._trial()
+        cv = self.cv if trial._needs_folds() else 1
+        if is_dask(X):
+            table = engine.dask_table(X, y, sample_weight)
+            validate_data(trial, table.like, skip_check_array=True)
+            trial._check_parameters(trial.n_features_in_)
+            trial._y_ndim_ = table.y_ndim
+            folds = engine.dask_fold_moments(table, cv)
+        else:
+            source = open_source(X, y, sample_weight)
+            folds = engine.fold_moments(source, trial._check_chunk, cv)
+        moments = total_moments(folds)
+        splits = usable_splits(splits_of_folds(folds))
+        if cv != 1 and not splits:
+            raise ValueError(_NO_SPLIT.format(cv))
+        trial._solve(moments, splits)
+        trial._fit_beside_moments(moments, folds if len(folds) > 1 else None)
+        return self._become(trial)
+
+    def _check_chunk(self, X: Any, y: Any) -> tuple[NDArray, NDArray]:
+        """Return a chunk as float64; the first decides what the features are."""
+        first = not hasattr(self, "n_features_in_")
+        X, y = self._check_fit(X, y, reset=first)
+        if first:
+            self._check_parameters(X.shape[1])
+            self._y_ndim_ = y.ndim
+        return X, y
 
     def fit_moments(
         self, moments: PatternMoments, folds: list[PatternMoments] | None = None
@@ -223,12 +288,16 @@ class PatternPredictor(NanRegressor):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like or DataFrame of shape (n, d), or a source of chunks
 
         Returns
         -------
         ndarray of shape (n,) or (n, t)
+            An iterator of such, one for each chunk, where X is a path or an iterator; a
+            Dask array or series where X is of Dask.
         """
+        if comes_in_chunks(X):
+            return self._predict_chunks(X)
         X = self._check_predict(X)
         groups = group_rows(np.isnan(X))
         return self._predict_groups(X, groups)
@@ -327,10 +396,7 @@ def moments_and_splits(
         pairs = [Split(part(train), part(test)) for train, test in splits]
     pairs = usable_splits(pairs)
     if not pairs:
-        raise ValueError(
-            f"cv={cv!r} leaves no split with rows (of weight > 0) in both parts. Give "
-            "another cv, or one strength, such as alphas=(1.0,)."
-        )
+        raise ValueError(_NO_SPLIT.format(cv))
     return moments, pairs
 
 

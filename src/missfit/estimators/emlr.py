@@ -22,6 +22,7 @@ from missfit.gaussian import ScaledGaussian, regression_maps
 from missfit.maps import AffineMaps
 from missfit.moments import PatternMoments
 from missfit.patterns import group_rows
+from missfit.sources import comes_in_chunks
 
 PRIOR_ROWS = 0.3  # safe from d = 10 to d = 50, and not felt with many rows
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
@@ -170,6 +171,8 @@ class EMLR(PatternPredictor):
         """
         if not return_std:
             return super().predict(X)
+        if comes_in_chunks(X):
+            return self._predict_chunks(X, return_std=True)
         X = self._check_predict(X)
         groups = group_rows(np.isnan(X))
         maps = self._maps(groups.patterns)

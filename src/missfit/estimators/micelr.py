@@ -11,6 +11,7 @@ from sklearn.impute import IterativeImputer
 from sklearn.linear_model import LinearRegression
 
 from missfit.estimators.base import NanRegressor
+from missfit.sources import comes_in_chunks
 
 
 class MICELR(NanRegressor):
@@ -84,6 +85,8 @@ class MICELR(NanRegressor):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Impute and predict rows, NaN where missing."""
+        if comes_in_chunks(X):
+            return self._predict_chunks(X)
         X = self._check_predict(X)
         return self._regression_.predict(self.imputer_.transform(X.copy()))
 

@@ -1,0 +1,370 @@
+"""Rows in chunks fit and predict the same as the table in memory."""
+
+import copy
+import gc
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from conftest import hide, random_cov
+from missfit import (
+    EMLR,
+    MICELR,
+    ConstantImputedLR,
+    ExpandedLR,
+    FactorizedLR,
+    PatternMoments,
+    engine,
+)
+
+MODELS = [
+    ConstantImputedLR(),
+    FactorizedLR(order=1),
+    ExpandedLR(),
+    ExpandedLR(alphas=(1.0,), min_rows=8, fallback=ConstantImputedLR()),
+    EMLR(),
+]
+every = pytest.mark.parametrize("model", MODELS, ids=lambda m: repr(m)[:40])
+DEALT = pytest.mark.filterwarnings("ignore:the number of rows is not known")
+
+
+def rows(rng, n=3000, d=4):
+    X = rng.multivariate_normal(np.arange(d), random_cov(rng, d), n)
+    y = 1 + X.sum(axis=1) + 0.3 * rng.standard_normal(n)
+    return hide(rng, X, 0.3), y
+
+
+def chunks_of(size, *columns):
+    for start in range(0, len(columns[0]), size):
+        yield tuple(column[start : start + size] for column in columns)
+
+
+def assert_same(model, expected, X, y):
+    """Coefficients to 1e-10 and EM's predictions to 1e-6 sd(y), the bars of a stream.
+
+    Sums of other chunks round differently; EM stops by a tolerance of its own.
+    """
+    tolerance = (1e-6 if isinstance(model, EMLR) else 1e-10) * y.std()
+    np.testing.assert_allclose(
+        model.predict(X), expected.predict(X), rtol=0, atol=tolerance
+    )
+    ours, theirs = model.pattern_models_, expected.pattern_models_
+    np.testing.assert_array_equal(ours.patterns, theirs.patterns)
+    np.testing.assert_allclose(
+        model.pattern_count_, expected.pattern_count_, rtol=1e-12
+    )
+    if not isinstance(model, EMLR):
+        np.testing.assert_allclose(ours.coef, theirs.coef, rtol=1e-10, atol=1e-10)
+
+
+# --- fit ------------------------------------------------------------------------------
+
+
+@every
+def test_a_stream_fits_as_the_table_in_memory(model, rng):
+    X, y = rows(rng)
+    weight = rng.integers(0, 3, len(X)).astype(float)
+    weight[:300] = 0.0  # whole chunks weigh nothing
+    expected = copy.deepcopy(model).fit(X, y, weight)
+    model = copy.deepcopy(model).fit(chunks_of(137, X, y, weight))
+    assert_same(model, expected, X, y)
+    if hasattr(expected, "cv_scores_"):  # a short stream: the folds of memory
+        assert model.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
+
+
+@every
+def test_a_parquet_file_fits_as_the_frame_in_memory(model, rng, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(engine, "CHUNK_DOUBLES", 3000)
+    monkeypatch.setattr("missfit.sources.CHUNK_DOUBLES", 3000)
+    X, y = rows(rng)
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    expected = copy.deepcopy(model).fit(frame, y)
+    frame.assign(target=y).to_parquet(tmp_path / "t.parquet", row_group_size=500)
+    model = copy.deepcopy(model).fit(tmp_path / "t.parquet", "target")
+    assert list(model.feature_names_in_) == list("abcd")
+    assert_same(model, expected, frame, y)
+    if hasattr(expected, "cv_scores_"):  # the number of rows is known: same folds
+        assert model.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
+    predicted = list(model.predict(tmp_path / "t.parquet"))
+    assert len(predicted) > 3
+    np.testing.assert_allclose(
+        np.concatenate(predicted), model.predict(frame), rtol=1e-13
+    )  # rows laid out otherwise in memory sum in another order
+
+
+def test_a_long_stream_is_dealt_by_chunk_and_says_so(rng, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK_DOUBLES", 1000)  # 200 rows
+    X, y = rows(rng)
+    with pytest.warns(UserWarning, match="dealt by chunk"):
+        model = ExpandedLR().fit(chunks_of(200, X, y))
+    fold = np.arange(len(X)) // 200 % 3
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    expected = ExpandedLR(cv=splits).fit(X, y)
+    assert model.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
+    assert_same(model, expected, X, y)
+
+
+def test_a_producer_may_fill_one_buffer_again_and_again(rng):
+    X, y = rows(rng)
+
+    def refilled():
+        buffer = np.empty((100, 4))
+        for x, target in chunks_of(100, X, y):
+            buffer[:] = x
+            yield buffer, target
+
+    model = ConstantImputedLR().fit(refilled())
+    assert_same(model, ConstantImputedLR().fit(X, y), X, y)
+
+
+def test_several_targets_come_in_chunks_too(rng):
+    X, y = rows(rng)
+    Y = np.column_stack([y, -2 * y])
+    model = EMLR().fit(chunks_of(500, X, Y))
+    assert_same(model, EMLR().fit(X, Y), X, Y)
+
+
+def test_a_splitter_deals_a_known_number_of_rows_as_in_memory(rng, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    from sklearn.model_selection import KFold
+
+    X, y = rows(rng)
+    cv = KFold(4, shuffle=True, random_state=3)
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    expected = ExpandedLR(cv=cv).fit(frame, y)
+    frame.assign(y=y).to_parquet(tmp_path / "t.parquet")
+    model = ExpandedLR(cv=cv).fit(tmp_path / "t.parquet", "y")
+    assert model.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
+
+
+# --- what goes wrong ------------------------------------------------------------------
+
+
+def state(model):
+    return {name: id(value) for name, value in vars(model).items()}
+
+
+@every
+def test_a_stream_that_breaks_raises_and_leaves_the_model_as_it_was(model, rng):
+    X, y = rows(rng)
+    model = copy.deepcopy(model).fit(X, y)
+    before, known = state(model), model.predict(X)
+
+    def broken():
+        yield from chunks_of(500, X[:1500], y[:1500])
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        model.fit(broken())
+    assert state(model) == before
+    np.testing.assert_array_equal(model.predict(X), known)
+
+
+def test_interrupting_a_fit_leaves_nothing_behind(rng, tmp_path):
+    X, y = rows(rng)
+    model = EMLR().fit(X, y)
+    before, threads = state(model), threading.active_count()
+
+    def interrupted():
+        yield from chunks_of(500, X[:1500], y[:1500])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(interrupted())
+    gc.collect()
+    assert state(model) == before
+    assert threading.active_count() <= threads
+
+
+def test_errors_name_the_chunk(rng):
+    X, y = rows(rng)
+    bad = X.copy()
+    bad[1234, 2] = np.inf
+    with pytest.raises(ValueError, match=r"chunk 2, from row 1000: .*infinity"):
+        EMLR().fit(chunks_of(500, bad, y))
+    with pytest.raises(ValueError, match=r"chunk 1, from row 500: .*4 features"):
+        EMLR().fit(iter([(X[:500], y[:500]), (X[:9, :2], y[:9])]))
+    with pytest.raises(ValueError, match="ended after 0 rows"):
+        EMLR().fit(iter([]))
+    nothing = np.zeros(len(X))
+    with pytest.raises(ValueError, match="3000 rows, none of weight > 0"):
+        EMLR().fit(chunks_of(500, X, y, nothing))
+    with pytest.raises(ValueError, match=r"chunk 0.*negative"):
+        EMLR().fit(chunks_of(500, X, y, nothing - 1))
+    with pytest.raises(TypeError, match="MICELR needs the rows in memory"):
+        MICELR().fit(chunks_of(500, X, y), None)
+    with pytest.raises(ValueError, match="fewer than the 3 folds"):
+        ExpandedLR().fit(iter([(X[:2], y[:2])]))
+
+
+# --- predict --------------------------------------------------------------------------
+
+
+def test_predictions_come_in_chunks_and_in_order_as_they_are_asked_for(rng):
+    X, y = rows(rng)
+    model = EMLR().fit(X, y)
+    asked = []
+
+    def features():
+        for number, (chunk,) in enumerate(chunks_of(700, X)):
+            asked.append(number)
+            yield chunk
+
+    predicted = model.predict(features())
+    first = next(predicted)
+    assert asked == [0]  # one chunk at a time: memory is bounded
+    rest = list(predicted)
+    np.testing.assert_array_equal(np.concatenate([first, *rest]), model.predict(X))
+    pairs = list(model.predict(features(), return_std=True))
+    std = np.concatenate([pair[1] for pair in pairs])
+    np.testing.assert_array_equal(std, model.predict(X, return_std=True)[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*Early stopping criterion not reached")
+def test_a_predictor_that_sees_rows_at_fit_predicts_in_chunks(rng):
+    X, y = rows(rng)
+    model = MICELR().fit(X, y)
+    predicted = np.concatenate(list(model.predict(iter([X[:1000], X[1000:]]))))
+    expected = np.append(model.predict(X[:1000]), model.predict(X[1000:]))
+    np.testing.assert_array_equal(predicted, expected)
+
+
+MEMORY = """
+import resource, numpy as np, missfit
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def chunks(n):
+    rng = np.random.default_rng(0)
+    for _ in range(n):
+        X = rng.normal(size=(100_000, 8))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        yield X, np.nan_to_num(X).sum(axis=1)
+missfit.EMLR().fit(chunks(12))  # twice the chunks that are held at once
+before = peak()
+model = missfit.EMLR().fit(chunks(60))  # 432 MB of rows
+for part in model.predict(X for X, _ in chunks(60)):
+    pass
+print(peak() - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_stream():
+    pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True
+    )
+    # MB; the allocator may keep a chunk or two (7 MB each) more
+    assert float(done.stdout) < 60
+
+
+# --- Dask, on threads -----------------------------------------------------------------
+
+
+@DEALT
+@every
+def test_dask_arrays_and_frames_fit_as_the_table_in_memory(model, rng):
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = rows(rng)
+    weight = rng.integers(0, 3, len(X)).astype(float)
+    expected = copy.deepcopy(model).fit(X, y, weight)
+    lazy = da.from_array(X, chunks=(400, 2))  # cut by columns as well
+    ours = copy.deepcopy(model).fit(lazy, da.from_array(y, chunks=333), weight)
+    assert_same(ours, expected, X, y)
+    if hasattr(expected, "cv_scores_"):  # known chunks: the folds of memory
+        assert ours.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
+    predicted = ours.predict(lazy)
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_array_equal(predicted.compute(), ours.predict(X))
+
+    frame = pandas.DataFrame(X, columns=list("abcd")).assign(y=y, w=weight)
+    lazy = dd.from_pandas(frame, npartitions=7)
+    named = copy.deepcopy(model).fit(lazy, "y", "w")
+    assert_same(named, expected_named(model, frame), frame[list("abcd")], y)
+    series = copy.deepcopy(model).fit(lazy[list("abcd")], lazy["y"], lazy["w"])
+    np.testing.assert_array_equal(series.pattern_count_, named.pattern_count_)
+    predicted = named.predict(lazy)
+    assert (predicted.compute().index == frame.index).all()
+    np.testing.assert_array_equal(
+        predicted.compute(), named.predict(frame[list("abcd")])
+    )
+
+
+def expected_named(model, frame):
+    """The model with the folds of 7 partitions of 429 or 428 rows, dealt in turn."""
+    model = copy.deepcopy(model)
+    if hasattr(model, "cv") and len(model.alphas) > 1:
+        sizes = [len(part) for part in np.array_split(np.arange(len(frame)), 7)]
+        fold = np.repeat(np.arange(7), sizes) % model.cv
+        model.cv = [
+            (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+            for k in range(model.cv)
+        ]
+    return model.fit(frame[list("abcd")], frame["y"], frame["w"])
+
+
+def test_few_partitions_of_unknown_size_are_counted_first(rng):
+    da = pytest.importorskip("dask.array")
+    X, y = rows(rng)
+    table = da.from_array(np.column_stack([X, y]), chunks=(1500, -1))
+    table = table[table[:, -1] > y.min()]  # sizes are not known any more
+    model = ExpandedLR().fit(table[:, :4], table[:, 4])
+    kept = y > y.min()
+    expected = ExpandedLR().fit(X[kept], y[kept])
+    assert model.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
+
+
+def test_several_targets_and_deviations_from_dask(rng):
+    da = pytest.importorskip("dask.array")
+    X, y = rows(rng)
+    Y = np.column_stack([y, -2 * y])
+    lazy = da.from_array(X, chunks=(700, 4))
+    model = EMLR().fit(lazy, da.from_array(Y, chunks=(700, 1)))
+    assert_same(model, EMLR().fit(X, Y), X, Y)
+    mean, std = model.predict(lazy, return_std=True)
+    assert mean.shape == std.shape == (3000, 2)
+    expected = model.predict(X, return_std=True)
+    np.testing.assert_array_equal(mean.compute(), expected[0])
+    np.testing.assert_array_equal(std.compute(), expected[1])
+
+
+def test_mistakes_with_dask_say_what_to_give(rng):
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = rows(rng)
+    lazy = da.from_array(X, chunks=(700, 4))
+    with pytest.raises(ValueError, match="y is None"):
+        EMLR().fit(lazy)
+    with pytest.raises(ValueError, match="y has 10 rows and X 3000"):
+        EMLR().fit(lazy, y[:10])
+    with pytest.raises(ValueError, match="names a column, but X is a Dask array"):
+        EMLR().fit(lazy, "y")
+    frame = dd.from_pandas(pandas.DataFrame({"a": y, "y": y}), npartitions=3)
+    with pytest.raises(ValueError, match="no column 'z'"):
+        EMLR().fit(frame, "z")
+    with pytest.raises(TypeError, match="y is ndarray; beside a Dask dataframe"):
+        EMLR().fit(frame, y)
+    with pytest.raises(ValueError, match="X has 3 partitions and y 2"):
+        EMLR().fit(frame[["a"]], frame["y"].repartition(npartitions=2))
+    model = EMLR().fit(X, y)
+    with pytest.raises(ValueError, match="X has 2 features, but the model has 4"):
+        model.predict(lazy[:, :2])
+
+
+def test_moments_of_a_source_are_those_of_its_rows(rng):
+    from missfit.sources import open_source
+
+    X, y = rows(rng)
+    source = open_source(chunks_of(100, X, y))
+    (moments,) = engine.fold_moments(source, lambda X, y: (X, y))
+    expected = PatternMoments.from_data(X, y)
+    np.testing.assert_array_equal(moments.count, expected.count)
+    np.testing.assert_allclose(moments.scatter, expected.scatter, atol=1e-9)
