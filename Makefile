@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 .PHONY: run test test-slow lint bench clean
 
 run: $(INSTALLED)
-	$(BIN)/python examples/first_look.py
+	$(BIN)/missfit study quick
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -m "not slow" -n auto

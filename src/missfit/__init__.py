@@ -11,9 +11,10 @@
 - `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
 - `missfit.bayes`: the Bayes predictor and the Bayes risk of these laws.
 - `missfit.theory`: parameter counts, risk bounds, regimes, the network of Theorem 6.1.
+- `missfit.study`: the paper's study and your own: run, resume, figures.
 """
 
-from missfit import bayes, simulate, theory
+from missfit import bayes, simulate, study, theory
 from missfit.estimators import (
     EMLR,
     MICELR,
@@ -45,6 +46,7 @@ __all__ = [
     "TableFile",
     "bayes",
     "simulate",
+    "study",
     "theory",
 ]
 __version__ = "0.1.0"

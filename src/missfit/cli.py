@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import missfit
 
@@ -40,10 +42,142 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"missfit {missfit.__version__}"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_study(commands)
     _add_simulate(commands)
     _add_fit(commands)
     _add_predict(commands)
     return parser
+
+
+def _add_study(commands) -> None:
+    """Fill in `missfit study NAME [--out DIR] [--jobs N] ...`."""
+    parser = commands.add_parser(
+        "study",
+        help="run the paper's study, or one of your own; run again to resume",
+        description="Run a study: its cells, the tidy table, the figures, the report. "
+        "What is finished is kept: the same command goes on where it stopped.",
+    )
+    parser.add_argument("name", nargs="?", help="a name (see --list) or a .toml file")
+    parser.add_argument("--out", type=Path, help="folder (default out/NAME)")
+    parser.add_argument("--jobs", type=_positive, help="cells at a time")
+    parser.add_argument("--scheduler", help="address of a Dask scheduler to run on")
+    parser.add_argument(
+        "--methods",
+        nargs="?",
+        const="",
+        metavar="NAME,...",
+        help="run only these (MLP is every MLP); without names, list them",
+    )
+    parser.add_argument(
+        "--max-rows", type=_positive, metavar="N", help="leave out larger data sets"
+    )
+    parser.add_argument(
+        "--published", action="store_true", help="mark the published means in figures"
+    )
+    parser.add_argument(
+        "--collect",
+        action="store_true",
+        help="run nothing: table, figures and report of what is there",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="cells, estimated time and memory"
+    )
+    parser.add_argument("--list", action="store_true", help="the studies there are")
+    parser.set_defaults(command=_study)
+
+
+def _study(arguments) -> int:
+    from missfit import study
+
+    if arguments.list:
+        _print_studies(study.study_names())
+        return 0
+    if arguments.name is None:
+        if arguments.methods is None:
+            raise UsageError("which study? Give a name (see --list) or a .toml file.")
+        if arguments.methods:
+            raise UsageError(
+                f"which study? --methods {arguments.methods} chooses in one; put its "
+                "name first."
+            )
+    whole = study.load(arguments.name or "paper")
+    if arguments.methods == "":
+        _print_methods(whole)
+        return 0
+    names = arguments.methods and [m.strip() for m in arguments.methods.split(",")]
+    chosen = whole.only(methods=names, max_rows=arguments.max_rows)
+    out = arguments.out or Path("out") / whole.name
+    if arguments.dry_run:
+        _print_cost(chosen, out, arguments.jobs)
+        return 0
+    if not arguments.collect:
+        study.run(chosen, out, jobs=arguments.jobs, scheduler=arguments.scheduler)
+    return _finish_study(whole, chosen, out, arguments.published)
+
+
+def _finish_study(whole, chosen, out: Path, published: bool) -> int:
+    """Write the table, the figures and the report; say how it went."""
+    from missfit import study
+    from missfit.report.study import write_report
+
+    collected = study.collect(whole, out, published=published)
+    report = out / "report.html"
+    command = shlex.join(["missfit", *sys.argv[1:]])
+    write_report(whole, collected, report, published=published, command=command)
+    print(study.summary(collected.table))
+    print(f"table: {out / 'results.parquet'}, {len(collected.table):,} rows")
+    print(f"report: {report}")
+    n_run = collected.n_cells - collected.n_missing
+    failed = f"{collected.n_failed:,} failed" if collected.n_failed else "none failed"
+    print(f"{n_run:,} of {collected.n_cells:,} cells run, {failed}")
+    return 1 if collected.n_failed else 0
+
+
+def _print_studies(names: list[str]) -> None:
+    from missfit import study
+
+    for name in names:
+        item = study.load(name)
+        print(f"{name:<10}{len(item.cells()):>8,} cells   {item.title}")
+
+
+def _print_methods(item) -> None:
+    for name in item.method_names():
+        kinds = {m.estimator: None for m in item.methods if m.name == name}
+        print(f"{name:<20}{', '.join(kinds)}")
+
+
+def _print_cost(chosen, out: Path, jobs: int | None) -> None:
+    from missfit.study.estimate import cost
+    from missfit.study.progress import duration
+    from missfit.study.run import n_jobs, pending_cells
+
+    chosen.check()
+    jobs = n_jobs(jobs)
+    n_cells = len(chosen.cells())
+    left = cost(pending_cells(chosen, out), jobs)
+    print(f"{n_cells:,} cells, {n_cells - left.n_cells:,} of them finished in {out}")
+    print(
+        f"{left.n_cells - left.n_networks:,} to run on {jobs} cores: about "
+        f"{duration(left.seconds)}"
+    )
+    if left.n_networks:
+        print(
+            f"{left.n_networks:,} networks to train: about "
+            f"{duration(left.network_seconds)} on a CPU; an accelerator is tens of "
+            "times faster"
+        )
+    print(f"memory: about {left.n_bytes / 2**30:.1f} GB")
+
+
+def _positive(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
+    return value
 
 
 def _add_simulate(commands) -> None:
@@ -52,29 +186,38 @@ def _add_simulate(commands) -> None:
         "simulate", help="write a table simulated from one of the paper's settings"
     )
     parser.add_argument("setting", choices=["mixture1", "mixture3", "selfmasked"])
-    parser.add_argument("--d", type=int, required=True, help="number of features")
-    parser.add_argument("--n", type=int, required=True, help="number of rows")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw (default 0)")
-    parser.add_argument("--out", required=True, help="file to write, .csv or .parquet")
+    parser.add_argument("--d", type=_positive, required=True, help="number of features")
+    parser.add_argument("--n", type=_positive, required=True, help="number of rows")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the draw (default 0)")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="file to write, .csv or .parquet"
+    )
     parser.set_defaults(command=_simulate)
 
 
-def _simulate(arguments) -> None:
-    from pathlib import Path
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 2^32 - 1")
+    return int(text)
 
+
+def _simulate(arguments) -> None:
     import pandas as pd
 
+    from missfit.files import whole_file
+
+    out = arguments.out
+    if out.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"--out {out}: the name must end in .csv or .parquet")
     model = missfit.simulate.published(arguments.setting, arguments.d)
     X, y = model.sample(arguments.n, random_state=arguments.seed)
     frame = pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(arguments.d)])
     frame["y"] = y
-    out = Path(arguments.out)
-    if out.suffix == ".parquet":
-        frame.to_parquet(out, index=False)
-    elif out.suffix == ".csv":
-        frame.to_csv(out, index=False)
-    else:
-        raise UsageError(f"--out {out}: the name must end in .csv or .parquet")
+    with whole_file(out) as part:
+        if out.suffix == ".parquet":
+            frame.to_parquet(part, index=False)
+        else:
+            frame.to_csv(part, index=False)
     print(f"{out}: {len(frame)} rows, {arguments.d} features and y")
 
 

@@ -1,0 +1,226 @@
+"""The report of a study: its figures, ours against published, what was run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from missfit.report.page import (
+    Column,
+    Html,
+    element,
+    facts,
+    figure,
+    page,
+    paragraph,
+    section,
+    switches,
+    table,
+    write_page,
+)
+from missfit.study.collect import Collected
+from missfit.study.figures import colour_of, shown_methods
+from missfit.study.grid import Study
+from missfit.study.progress import duration
+from missfit.study.published import beside_published
+
+CAPTIONS = {
+    1: (
+        "Figure 1. Learning curves. R2 against the number of training samples: test "
+        "in plain lines (median over the repetitions, 95 % bootstrap interval), "
+        "training in dotted lines (mean). The black line is the Bayes rate, the best "
+        "that any predictor can do; the paper could not draw it for self-masking."
+    ),
+    2: (
+        "Figure 2. Learning curves over dimensions. R2 minus the Bayes rate against "
+        "training samples per parameter, for ExpandedLR and the MLP (2d hidden units; "
+        "half of 2^d for mixture 3). Medians over the repetitions."
+    ),
+    3: (
+        "Figure 3. R2 of every method at the largest number of training samples, over "
+        "the repetitions; the black line is the Bayes rate."
+    ),
+    4: (
+        "Figure 4. Width of the MLP. Test R2 minus the Bayes rate against the number "
+        "of hidden units, in units of d (2^d for mixture 3)."
+    ),
+}
+MARKS = " Open diamonds are the published means."
+
+
+def write_report(
+    study: Study,
+    collected: Collected,
+    path: str | Path,
+    *,
+    published: bool = False,
+    command: str = "",
+) -> None:
+    """Write the report of a study as one self-contained page.
+
+    Parameters
+    ----------
+    study : Study
+    collected : Collected
+        From `missfit.study.collect`.
+    path : path
+    published : bool
+        Whether the figures mark the published means.
+    command : str
+        How it was run, for those who want to run it again.
+    """
+    write_page(path, study_page(study, collected, published=published, command=command))
+
+
+def study_page(
+    study: Study, collected: Collected, *, published: bool = False, command: str = ""
+) -> str:
+    """Return the report of a study; see `write_report`."""
+    parts = [
+        _warning(collected),
+        section("Figures", _switches(collected.table), *_figures(collected, published)),
+        section("Ours against published", *_beside(collected.table)),
+        section("What was run", _what_was_run(study, collected, command)),
+    ]
+    if collected.n_failed:
+        parts.insert(1, section("Cells that failed", _failures(collected.table)))
+    lead = (
+        f"{collected.n_cells - collected.n_missing:,} of {collected.n_cells:,} cells: "
+        "one cell is one method fitted to one data set. After Le Morvan, Prost, Josse, "
+        "Scornet, Varoquaux, Linear predictor on linearly-generated data with missing "
+        "values, AISTATS 2020."
+    )
+    return page(study.title, *parts, lead=lead)
+
+
+def _warning(collected: Collected) -> Html:
+    words = []
+    if collected.n_failed:
+        words.append(f"{collected.n_failed:,} cells failed.")
+    if collected.n_missing:
+        words.append(
+            f"{collected.n_missing:,} cells have not been run yet: give the same "
+            "command again to go on."
+        )
+    return paragraph(" ".join(words), class_="warning") if words else Html("")
+
+
+def _figures(collected: Collected, published: bool) -> list[Html]:
+    return [
+        figure(fig, CAPTIONS[k] + (MARKS if published else ""), name=f"figure{k}")
+        for k, fig in collected.figures.items()
+    ]
+
+
+def _switches(results) -> Html:
+    """Return buttons for the methods; networks are one colour per width rank."""
+    done = results[results["status"] == "ok"]
+    colours: dict[str, str] = {}
+    for setting in done["setting"].unique():
+        methods = shown_methods(done[done["setting"] == setting], setting)
+        for method in methods:
+            colours.setdefault(method, colour_of(method, methods))
+    return switches(colours.items()) if colours else Html("")
+
+
+def _beside(results) -> list[Html]:
+    both = beside_published(results)
+    if not len(both):
+        return [paragraph("Nothing has been run yet.")]
+    columns = [
+        Column("setting"),
+        Column("d"),
+        Column("n", ","),
+        Column("method"),
+        Column("split"),
+        Column("repetitions"),
+        Column("R2 mean", ".4f"),
+        Column("R2 median", ".4f"),
+        Column("published mean", ".4f"),
+        Column("difference", "+.4f"),
+        Column("published s.d.", ".4f"),
+        Column("Bayes rate", ".4f"),
+    ]
+    rows = [
+        [
+            row.setting,
+            int(row.d),
+            int(row.n),
+            row.method,
+            row.split,
+            int(row.n_repetitions),
+            float(row.r2),
+            float(row.r2_median),
+            float(row.r2_mean),
+            float(row.r2_difference),
+            float(row.r2_std),
+            float(row.r2_bayes),
+        ]
+        for row in both.itertuples()
+    ]
+    text = paragraph(
+        "The published means are over 10 repetitions. Means of ExpandedLR and MICELR "
+        "at small n are ruined by a few exploding runs, here as there; the median is "
+        "not. n is the number of training rows."
+    )
+    return [text, table(columns, rows, name="beside", filtered=True)]
+
+
+def _failures(results) -> Html:
+    failed = results[(results["status"] != "ok") & (results["split"] == "test")]
+    columns = [
+        Column("setting"),
+        Column("d"),
+        Column("n", ","),
+        Column("repetition"),
+        Column("method"),
+        Column("error"),
+    ]
+    rows = [
+        [r.setting, int(r.d), int(r.n), int(r.repetition), r.method, r.message]
+        for r in failed.itertuples()
+    ]
+    return table(columns, rows, name="failures", filtered=True)
+
+
+def _what_was_run(study: Study, collected: Collected, command: str) -> Html:
+    results = collected.table
+    cells = results[results["split"] == "test"]
+    seconds = cells["fit_seconds"].sum() + results["predict_seconds"].sum()
+    versions = sorted(results["versions"].unique())
+    devices = sorted(results["device"].unique())
+    methods = [
+        [m.name, m.estimator, _parameters(m.parameters), ", ".join(m.settings or ())]
+        for m in study.methods
+    ]
+    pairs = [
+        ("study", study.name),
+        ("command", element("code", command) if command else "from Python"),
+        ("cells", f"{len(cells):,} run, {collected.n_missing:,} left"),
+        ("time of fits and predictions", f"{duration(seconds)} in all"),
+        ("versions", "; ".join(versions)),
+        ("devices", ", ".join(devices)),
+    ]
+    heads = [Column("method"), Column("estimator"), Column("parameters")]
+    heads.append(Column("settings"))
+    by_method = (
+        cells[cells["status"] == "ok"]
+        .groupby("method")["fit_seconds"]
+        .agg(["count", "sum", "median", "max"])
+    )
+    times = table(
+        [
+            Column("method"),
+            Column("cells", ","),
+            Column("fits, s", ",.1f"),
+            Column("median, s", ".3f"),
+            Column("longest, s", ".2f"),
+        ],
+        [[r[0], int(r[1]), *map(float, r[2:])] for r in by_method.itertuples()],
+        caption="Seconds of the fits; of networks, their shares of the batches",
+    )
+    return Html(facts(pairs) + table(heads, methods) + times)
+
+
+def _parameters(text: str) -> str:
+    return ", ".join(f"{k}={v!r}" for k, v in json.loads(text).items())

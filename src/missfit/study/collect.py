@@ -1,0 +1,78 @@
+"""From the records of a study to its table, its figures and a summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from missfit.study.figures import possible_figures, save_figures
+from missfit.study.grid import Study
+from missfit.study.published import bayes_rates, beside_published
+from missfit.study.records import read_records, tidy_table, write_table
+
+
+class Collected(NamedTuple):
+    """What a study has come to.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Tidy results, one row per cell and split.
+    figures : dict
+        matplotlib figures by number.
+    n_cells, n_failed, n_missing : int
+        Cells of the study, those that failed, and those not run yet.
+    """
+
+    table: Any
+    figures: dict[int, Any]
+    n_cells: int
+    n_failed: int
+    n_missing: int
+
+
+def collect(study: Study, out: str | Path, *, published: bool = False) -> Collected:
+    """Write ``results.parquet`` and the figures of all that is finished in ``out``.
+
+    Parameters
+    ----------
+    study : Study
+    out : path
+        Folder that `run` was given.
+    published : bool
+        Mark the published means in the figures.
+    """
+    out = Path(out)
+    records = read_records(out / "parts")
+    table = tidy_table(study, records)
+    write_table(table, out / "results.parquet")
+    numbers = [k for k in possible_figures(table) if k in study.figures]
+    figures = save_figures(table, numbers, out / "figures", published=published)
+    keys = [cell.key for cell in study.cells()]
+    n_failed = sum(key in records and records[key]["status"] != "ok" for key in keys)
+    n_missing = sum(key not in records for key in keys)
+    return Collected(table, figures, len(keys), n_failed, n_missing)
+
+
+def summary(table) -> str:
+    """Return the test R2 of every method at the largest size, as lines of text.
+
+    For each setting at its largest d and n: our median over the repetitions, the
+    published mean and the Bayes rate.
+    """
+    lines = []
+    both = beside_published(table)
+    both = both[both["split"] == "test"]
+    for setting in both["setting"].unique():
+        part = both[both["setting"] == setting]
+        part = part[part["d"] == part["d"].max()]
+        part = part[part["n"] == part["n"].max()]
+        d, n = int(part["d"].iloc[0]), int(part["n"].iloc[0])
+        rate = bayes_rates().get((setting, d))
+        bayes = "" if rate is None else f", Bayes rate {rate:.4f}"
+        lines.append(f"{setting}, d = {d}, {n:,} training rows{bayes}")
+        lines.append(f"  {'method':<22}{'test R2':>10}{'published':>12}")
+        for row in part.itertuples():
+            theirs = "" if row.r2_mean != row.r2_mean else f"{row.r2_mean:.4f}"
+            lines.append(f"  {row.method:<22}{row.r2_median:>10.4f}{theirs:>12}")
+    return "\n".join(lines)

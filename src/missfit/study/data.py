@@ -1,0 +1,194 @@
+"""The data sets of a study: the paper's rows, draws from its laws, or a user's table.
+
+The training rows are 75 % as in the paper (``train_test_split(X, y, random_state=0)``);
+a user's table is split anew in each repetition.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from missfit.simulate import published, published_data, published_sizes
+from missfit.simulate.published import N_REPETITIONS
+
+TEST_SHARE = 0.25
+
+
+class Parts(NamedTuple):
+    """Training and test rows."""
+
+    X_train: NDArray[np.float64]
+    y_train: NDArray[np.float64]
+    X_test: NDArray[np.float64]
+    y_test: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One table of a study.
+
+    Attributes
+    ----------
+    setting : str
+    d : int
+        Features.
+    rows : int
+        All rows, training and test.
+    repetition : int
+    """
+
+    setting: str
+    d: int
+    rows: int
+    repetition: int
+
+    kind = ""
+    split_seed = 0
+
+    @property
+    def n(self) -> int:
+        """Training rows."""
+        return self.rows - int(np.ceil(TEST_SHARE * self.rows))
+
+    def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return X, NaN where missing, and y."""
+        raise NotImplementedError
+
+    def identity(self) -> dict[str, Any]:
+        """Return what the rows and their split depend on."""
+        return asdict(self) | {"split": [TEST_SHARE, self.split_seed]}
+
+    def parts(self) -> Parts:
+        """Return the training and test rows."""
+        X, y = self.table()
+        parts: Any = train_test_split(
+            X, y, test_size=TEST_SHARE, random_state=self.split_seed
+        )
+        X_train, X_test, y_train, y_test = parts
+        return Parts(X_train, y_train, X_test, y_test)
+
+
+@dataclass(frozen=True)
+class SimulatedDataSet(DataSet):
+    """Rows of one of the paper's settings.
+
+    The authors' own rows where the paper has this number of rows and this repetition;
+    otherwise a draw from the same law.
+    """
+
+    @property
+    def kind(self) -> str:
+        """Return "published" for the authors' rows, "drawn" for others."""
+        sizes = published_sizes(self.setting)[1]
+        known = self.rows in sizes and self.repetition < N_REPETITIONS
+        return "published" if known else "drawn"
+
+    def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return X, NaN where missing, and y."""
+        if self.kind == "published":
+            return published_data(self.setting, self.d, self.repetition, self.rows)
+        name = f"{self.setting} {self.d} {self.rows} {self.repetition}"
+        seed = int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % 2**31
+        return published(self.setting, self.d).sample(self.rows, random_state=seed)
+
+
+class FileDescription(NamedTuple):
+    """What is known of a file before a study: rows, features, digest."""
+
+    n_rows: int
+    d: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class FileDataSet(DataSet):
+    """Rows of a CSV or Parquet file, in a random order for each repetition.
+
+    Attributes
+    ----------
+    path : str
+    digest : str
+        Of the file's content: another content is another data set.
+    target : str
+    drop : tuple of str
+        Columns that are not features.
+    """
+
+    path: str
+    digest: str
+    target: str
+    drop: tuple[str, ...] = ()
+
+    kind = "file"
+
+    @property
+    def split_seed(self) -> int:
+        """Seed of the split; the rows are the same in every repetition."""
+        return self.repetition
+
+    def identity(self) -> dict[str, Any]:
+        """Return what the rows depend on: the content of the file, not its place."""
+        content = super().identity()
+        return {k: v for k, v in content.items() if k not in ("path", "setting")}
+
+    def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return X, NaN where missing, and y."""
+        X, y, digest = _read_table(self.path, self.target, self.drop)
+        if digest != self.digest:
+            raise ValueError(f"{self.path} has changed since the study was read.")
+        if self.rows < len(X):
+            chosen = np.random.default_rng(self.repetition).permutation(len(X))
+            X, y = X[chosen[: self.rows]], y[chosen[: self.rows]]
+        return X, y
+
+    @staticmethod
+    def describe(path: str, target: str, drop: tuple[str, ...]) -> FileDescription:
+        """Read a file and return its rows, features and digest."""
+        X, _, digest = _read_table(path, target, drop)
+        return FileDescription(len(X), X.shape[1], digest)
+
+
+@lru_cache(maxsize=1)
+def _read_table(path: str, target: str, drop: tuple[str, ...]):
+    import pandas as pd
+
+    if Path(path).suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{path}: a table must be a .csv or .parquet file.")
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    read = pd.read_parquet if path.endswith(".parquet") else pd.read_csv
+    frame = read(path)
+    for name in (target, *drop):
+        if name not in frame:
+            raise ValueError(
+                f"{path} has no column {name!r}; it has {', '.join(map(str, frame))}."
+            )
+    frame = frame.drop(columns=list(drop))
+    text = [str(c) for c in frame if not pd.api.types.is_numeric_dtype(frame[c])]
+    if text:
+        raise ValueError(
+            f"{path}: column {text[0]!r} does not hold numbers; encode it as numbers, "
+            f"or leave it out: drop = [{', '.join(map(repr, text))}]."
+        )
+    y = frame.pop(target).to_numpy(dtype=np.float64, na_value=np.nan)
+    X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isnan(y).any():
+        raise ValueError(
+            f"{path}: the target {target!r} is missing in {int(np.isnan(y).sum())} "
+            "rows; leave those rows out."
+        )
+    if len(X) < 4 or X.shape[1] < 1:
+        raise ValueError(
+            f"{path} has {len(X)} rows and {X.shape[1]} features; a study needs at "
+            "least 4 rows and 1 feature."
+        )
+    X.setflags(write=False)
+    y.setflags(write=False)
+    return X, y, digest

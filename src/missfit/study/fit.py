@@ -1,0 +1,172 @@
+"""One data set and its methods: fit, predict, score, and what went wrong."""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from missfit.networks.base import NetworkRegressor, fit_many
+from missfit.study.data import DataSet, Parts
+from missfit.study.grid import Cell, import_from
+
+LONGEST_MESSAGE = 500
+
+
+def fit_cells(cells: Sequence[Cell], folder: str | None = None) -> list[dict]:
+    """Return the records of the methods of one data set, drawn once.
+
+    Runs on one thread: the cells of a study fill the cores, and sums do not depend on
+    their number.
+    """
+    import_from(folder)
+    with threadpool_limits(1):
+        try:
+            parts = cells[0].data.parts()
+        except Exception as error:
+            return [failure(cell, error) for cell in cells]
+        return [_fit_cell(cell, parts) for cell in cells]
+
+
+def _fit_cell(cell: Cell, parts: Parts) -> dict:
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = cell.method.build(cell.seed)
+            start = time.perf_counter()
+            model.fit(parts.X_train, parts.y_train)
+            seconds = time.perf_counter() - start
+            scores = _scores(model, parts)
+        note = _one_line(caught[0].message) if caught else ""
+        return _record(cell, note) | {"fit_seconds": seconds} | scores
+    except Exception as error:
+        return failure(cell, error)
+
+
+def fit_networks(cells: Sequence[Cell], folder: str | None = None) -> list[dict]:
+    """Return the records of networks, trained as one batch.
+
+    The seconds of the fit are each network's share of the batch.
+    """
+    import_from(folder)
+    try:
+        parts = _parts_of([cell.data for cell in cells])
+        models = [cell.method.build(cell.seed) for cell in cells]
+        tables = [
+            (parts[cell.data].X_train, parts[cell.data].y_train) for cell in cells
+        ]
+        start = time.perf_counter()
+        fit_many(models, tables)
+        share = (time.perf_counter() - start) / len(cells)
+        return [
+            _record(cell, "")
+            | {"fit_seconds": share, "device": device()}
+            | _scores(model, parts[cell.data])
+            for cell, model in zip(cells, models, strict=True)
+        ]
+    except Exception as error:
+        if len(cells) == 1:
+            return [failure(cells[0], error)]
+        # one bad table must not take the batch with it
+        return [record for cell in cells for record in fit_networks([cell], folder)]
+
+
+def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:
+    return {item: item.parts() for item in dict.fromkeys(data)}
+
+
+def is_network(cell: Cell) -> bool:
+    """Whether the cell's estimator trains in batches with others."""
+    return isinstance(cell.method.build(), NetworkRegressor)
+
+
+def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:
+    scores = {}
+    for split, X, y in (
+        ("train", parts.X_train, parts.y_train),
+        ("test", parts.X_test, parts.y_test),
+    ):
+        start = time.perf_counter()
+        predicted = np.asarray(model.predict(X), dtype=float)
+        seconds = time.perf_counter() - start
+        scores[split] = _score(y, predicted) | {"seconds": seconds}
+    return scores
+
+
+def _score(y: NDArray, predicted: NDArray) -> dict[str, float]:
+    """MSE, and R2 = 1 - MSE / variance of y over the same rows."""
+    predicted = predicted.reshape(len(predicted), -1)
+    if predicted.shape != (len(y), 1):
+        raise ValueError(
+            f"predictions of shape {predicted.shape} for {len(y)} rows; one number "
+            "per row is needed."
+        )
+    if not np.isfinite(predicted).all():
+        bad = int((~np.isfinite(predicted)).sum())
+        raise ValueError(f"{bad} of {len(y)} predictions are not finite.")
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        mse = float(np.mean((y - predicted[:, 0]) ** 2))
+        return {"mse": mse, "r2": float(1 - mse / np.var(y))}
+
+
+def failure(cell: Cell, error: BaseException | str) -> dict:
+    """Return the record of a cell that failed."""
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return _record(cell, _one_line(text)) | {"status": "error"}
+
+
+def _one_line(text: Any) -> str:
+    return " ".join(str(text).split())[:LONGEST_MESSAGE]
+
+
+def _record(cell: Cell, message: str) -> dict:
+    data = cell.data
+    return {
+        "key": cell.key,
+        "setting": data.setting,
+        "d": data.d,
+        "rows": data.rows,
+        "repetition": data.repetition,
+        "method": cell.method.name,
+        "seed": cell.seed,
+        "status": "ok",
+        "message": message,
+        "versions": versions(),
+        "device": "cpu",
+    }
+
+
+@cache
+def versions() -> str:
+    """Versions of what the numbers come from."""
+    names = ("missfit", "numpy", "scipy", "scikit-learn", "jax")
+    return f"python {platform.python_version()}, " + ", ".join(
+        f"{name} {_version(name)}" for name in names
+    )
+
+
+def _version(name: str) -> str:
+    if name == "missfit":
+        from missfit import __version__
+
+        return __version__
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+@cache
+def device() -> str:
+    """Where networks train."""
+    from missfit.networks.base import load_trainer
+
+    return str(load_trainer().jax.devices()[0].device_kind)

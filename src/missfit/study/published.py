@@ -1,0 +1,66 @@
+"""The published results and the Bayes rates beside ours."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+KEYS = ["setting", "d", "n", "method", "split"]
+
+
+def _read(folder: str, name: str) -> Any:
+    import pandas as pd
+
+    path = resources.files("missfit") / folder / name
+    with resources.as_file(path) as file:
+        return pd.read_csv(file)
+
+
+@cache
+def published_means() -> Any:
+    """Return the published means and standard deviations over 10 repetitions."""
+    return _read("published", "means.csv")
+
+
+@cache
+def bayes_rates() -> dict[tuple[str, int], float]:
+    """Bayes R2 by setting and d.
+
+    The mixtures' are the paper's, exact; the self-masked ones, which the paper could
+    not compute, are `missfit.bayes.bayes_r2` with a million draws
+    (``selfmasked_bayes_rates.csv`` in this folder, with standard errors).
+    """
+    both = [
+        _read("published", "bayes_rates.csv"),
+        _read("study", "selfmasked_bayes_rates.csv"),
+    ]
+    return {
+        (row.setting, int(row.d)): float(row.r2)
+        for table in both
+        for row in table.itertuples()
+    }
+
+
+def beside_published(table: Any) -> Any:
+    """Return ours against published: one row per setting, d, n, method and split.
+
+    Columns: n_repetitions, r2 and mse (means over our repetitions), r2_median, the
+    published r2_mean, r2_std and mse_mean (NaN where there is none), r2_difference, and
+    r2_bayes.
+    """
+    done = table[table["status"] == "ok"]
+    ours = done.groupby(KEYS, as_index=False).agg(
+        n_repetitions=("repetition", "nunique"),
+        r2=("r2", "mean"),
+        r2_median=("r2", "median"),
+        mse=("mse", "mean"),
+    )
+    both = ours.merge(published_means(), on=KEYS, how="left")
+    both["r2_difference"] = both["r2"] - both["r2_mean"]
+    rates = bayes_rates()
+    both["r2_bayes"] = [
+        rates.get((setting, d), float("nan"))
+        for setting, d in zip(both["setting"], both["d"], strict=True)
+    ]
+    return both

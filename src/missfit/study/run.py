@@ -1,0 +1,206 @@
+"""Running a study: what is not finished yet, in parallel, appended as it is done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, TextIO
+
+from missfit.study.estimate import cell_seconds, network_bytes
+from missfit.study.fit import failure, fit_cells, fit_networks, is_network
+from missfit.study.grid import Cell, Study
+from missfit.study.progress import Progress
+from missfit.study.records import PartFile, finished, read_records
+
+BATCH_BYTES = 6 * 2**30  # of the tables of networks that train together
+WIDE = 64  # hidden units: narrow networks are not padded to the width of wide ones
+KILLED = (
+    "the process that ran this cell was killed twice, the second time alone: it may "
+    "need more memory than there is"
+)
+
+Keep = Callable[[list[dict]], None]
+
+
+def run(
+    study: Study,
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    stream: TextIO | None = None,
+) -> None:
+    """Run the cells that have no result in ``out`` yet.
+
+    Cells that failed before are tried again. A cell that fails is recorded with its
+    error, and the rest goes on.
+
+    Parameters
+    ----------
+    study : Study
+    out : path
+        Folder of the results; its ``parts`` are only ever added to.
+    jobs : int, optional
+        Cells at a time, by default one per core.
+    scheduler : str, optional
+        Address of a Dask scheduler to run the cells on; networks stay here.
+    stream : file, optional
+        Where progress is shown, by default stderr.
+    """
+    study.check()
+    jobs = n_jobs(jobs)
+    cells = pending_cells(study, Path(out))
+    networks = [cell for cell in cells if is_network(cell)]
+    others = [cell for cell in cells if not is_network(cell)]
+    parts = PartFile(Path(out) / "parts")
+    seconds = {cell.key: cell_seconds(cell) for cell in networks} | {
+        cell.key: cell_seconds(cell) / jobs for cell in others
+    }
+    with Progress(seconds, stream or sys.stderr) as progress:
+
+        def keep(records: list[dict]) -> None:
+            parts.append(records)
+            progress.add(records)
+
+        _run_groups(data_groups(others), keep, jobs, scheduler, study.folder)
+        for batch in network_batches(networks):
+            progress.tell(f"training {len(batch)} networks of {_place(batch)}")
+            keep(fit_networks(batch, study.folder))
+
+
+def n_jobs(jobs: int | None) -> int:
+    """Return the number of cells at a time."""
+    if jobs is None:
+        import joblib
+
+        return joblib.cpu_count()
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs}; at least 1 is needed.")
+    return jobs
+
+
+def pending_cells(study: Study, out: Path) -> list[Cell]:
+    """Cells without a result, each key once."""
+    done = finished(read_records(out / "parts"))
+    return list({c.key: c for c in study.cells() if c.key not in done}.values())
+
+
+def data_groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Cells of equal data together, the longest first."""
+    groups: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.data, []).append(cell)
+    return sorted(groups.values(), key=lambda group: -sum(map(cell_seconds, group)))
+
+
+def network_batches(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
+    """Networks that train together: of equal d and rows, within bounded memory."""
+    groups: dict[tuple, list[Cell]] = {}
+    for cell in cells:
+        wide = _units(cell) > WIDE
+        groups.setdefault((cell.data.rows, cell.data.d, wide), []).append(cell)
+    for (rows, d, _), group in sorted(groups.items()):
+        most = max(1, BATCH_BYTES // network_bytes(rows, d))
+        for start in range(0, len(group), most):
+            yield group[start : start + most]
+
+
+def _units(cell: Cell) -> int:
+    from missfit.networks.mlp import n_units
+
+    width = getattr(cell.method.build(), "width", 1)
+    try:
+        return n_units(width, cell.data.d)
+    except ValueError:  # the fit will say so, and the record
+        return 1
+
+
+def _place(batch: Sequence[Cell]) -> str:
+    data = batch[0].data
+    return f"d = {data.d}, n = {data.n:,}"
+
+
+def _run_groups(
+    groups: list[list[Cell]],
+    keep: Keep,
+    jobs: int,
+    scheduler: str | None,
+    folder: str | None,
+) -> None:
+    """Run groups of cells; a process that is killed takes no other group with it."""
+    if jobs == 1 and scheduler is None:
+        for group in groups:
+            keep(fit_cells(group, folder))
+        return
+    left = dict(enumerate(groups))
+    while left:
+        started: list[int] = []
+        try:
+            with _backend(jobs, scheduler):
+                for i, records in _parallel(dict(left), started, jobs, folder):
+                    keep(records)
+                    del left[i]
+        except Exception as error:
+            if not _was_killed(error):
+                raise
+            # One of those that had begun is the cause: each runs again, alone.
+            for i in [i for i in started if i in left]:
+                with _backend(jobs, scheduler):
+                    keep(_alone(left.pop(i), folder))
+
+
+def _parallel(groups, started: list[int], jobs: int, folder) -> Iterable:
+    from joblib import Parallel, delayed
+
+    def tasks():
+        for i, group in groups.items():
+            started.append(i)
+            yield delayed(_numbered)(i, group, folder)
+
+    options: dict[str, Any] = {"batch_size": 1, "pre_dispatch": 2 * jobs}
+    parallel: Any = Parallel(n_jobs=jobs, return_as="generator_unordered", **options)
+    return parallel(tasks())
+
+
+def _numbered(i: int, group: list[Cell], folder) -> tuple[int, list[dict]]:
+    return i, fit_cells(group, folder)
+
+
+def _alone(cells: list[Cell], folder) -> list[dict]:
+    """Run cells in a process of their own, one by one if even that is killed."""
+    from joblib import Parallel, delayed
+
+    try:
+        # two jobs, since one would be this very process
+        parallel: Any = Parallel(n_jobs=2)
+        return parallel([delayed(fit_cells)(cells, folder)])[0]
+    except Exception as error:
+        if not _was_killed(error):
+            raise
+    if len(cells) == 1:
+        return [failure(cells[0], KILLED)]
+    return [record for cell in cells for record in _alone([cell], folder)]
+
+
+def _was_killed(error: Exception) -> bool:
+    return (
+        isinstance(error, BrokenProcessPool) or type(error).__name__ == "KilledWorker"
+    )
+
+
+def _backend(jobs: int, scheduler: str | None) -> AbstractContextManager:
+    from joblib import parallel_config
+
+    if scheduler is None:
+        return parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1)
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"a scheduler needs dask ({error}). Install it with pip install "
+            '"missfit[dask]".'
+        ) from error
+    return parallel_config(backend="dask", scheduler_host=scheduler)
