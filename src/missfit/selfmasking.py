@@ -17,13 +17,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.em import ExpectedMoments, PenalisedGaussian
+from missfit.em import (
+    ExpectedMoments,
+    PenalisedGaussian,
+    log_of_positive,
+    power_of_e,
+)
 from missfit.gaussian import inverse_mills, probit_site
 from missfit.tables import blocks
 
 DAMPING = 0.8  # of the site updates, all coordinates of a row at once
 MOST_WORK = 4e10  # products of scores; beyond, the information is of some rows
 MIN_ITER = 6  # the slopes start at 0 and need some steps to leave it
+PLAIN_ITER = 5  # the first step to be accelerated
+MEMORY = 5  # steps that Anderson's acceleration looks back
+MOST_GROWTH = 2.0  # of the residual, before it forgets them
+MOST_WEIGHT = 50.0
 
 
 class SelfMaskedLaw(NamedTuple):
@@ -248,24 +257,69 @@ def fit_self_masked(
     max_iter: int,
     tol: float,
 ) -> SelfMaskedFit:
-    """EM with one step of the sites and of the curves per iteration.
+    """EM with one step of the sites and of the curves per iteration, accelerated.
 
     Parameters
     ----------
     free : bool ndarray of shape (d,)
         The features whose curve is learned: those seen and missing at fit.
     tol : float
-        Stops once no parameter, in standard units, moves by more.
+        Stops once a step moves no parameter, in standard units, by more.
     """
-    law, converged, n_iter = start, False, 0
-    while n_iter < max_iter and not converged:
-        expected = data.expect(law)
+    law, n_iter, mixing = start, 0, AndersonMixing()
+    while n_iter < max_iter:
+        new = _m_step(law, data.expect(law), data.n_rows, model, free)
         n_iter += 1
-        new = _m_step(law, expected, data.n_rows, model, free)
         change = max(float(np.abs(a - b).max()) for a, b in zip(new, law, strict=True))
-        law = new
-        converged = n_iter >= MIN_ITER and change <= tol
-    return SelfMaskedFit(law, n_iter, converged)
+        if n_iter >= MIN_ITER and change <= tol:
+            return SelfMaskedFit(new, n_iter, True)
+        if n_iter >= PLAIN_ITER:
+            law = _unpack(mixing.next(_pack(law), _pack(new)), new)
+        else:
+            law = new
+    return SelfMaskedFit(law, n_iter, False)
+
+
+class AndersonMixing:
+    """Anderson's acceleration of a fixed point iteration g (Walker and Ni 2011).
+
+    The next point is sum_i a_i g(x_i) over the last points, with weights of sum 1 that
+    make |sum_i a_i (g(x_i) - x_i)| least. It needs no objective, which expectation
+    propagation does not give for free. Where the residual grows, or the weights do, the
+    past is forgotten.
+    """
+
+    def __init__(self):
+        self._residuals, self._images = [], []
+
+    def next(self, point: NDArray, image: NDArray) -> NDArray:
+        """Return the point to go on from, given the last one and its image g."""
+        residual = image - point
+        norms = [float(np.linalg.norm(r)) for r in self._residuals]
+        if norms and np.linalg.norm(residual) > MOST_GROWTH * min(norms):
+            self._residuals, self._images = [], []
+        self._residuals = [*self._residuals[-MEMORY:], residual]
+        self._images = [*self._images[-MEMORY:], image]
+        if len(self._residuals) == 1:
+            return image
+        change = np.diff(self._residuals, axis=0).T
+        weight = np.linalg.lstsq(change, residual, rcond=1e-6)[0]
+        if np.abs(weight).sum() > MOST_WEIGHT:
+            self._residuals, self._images = [], []
+            return image
+        return image - np.diff(self._images, axis=0).T @ weight
+
+
+def _pack(law: SelfMaskedLaw) -> NDArray[np.float64]:
+    """One vector without constraints: the logarithm of the covariance."""
+    parts = law._replace(cov=log_of_positive(law.cov).ravel())
+    return np.concatenate(parts)
+
+
+def _unpack(vector: NDArray[np.float64], like: SelfMaskedLaw) -> SelfMaskedLaw:
+    ends = np.cumsum([part.size for part in like])[:-1]
+    law = SelfMaskedLaw(*np.split(vector, ends))
+    return law._replace(cov=power_of_e(law.cov.reshape(like.cov.shape)))
 
 
 def _m_step(law, expected: SelfMaskedExpectation, n_rows: float, model, free):
