@@ -143,8 +143,9 @@ def e_step(
             for (mean, _), each in zip(joints, laws, strict=True)
         ]
         evidence = np.stack([c.log_likelihood for c in completions], axis=1)
-        total = np.sum(special.logsumexp(evidence + log_share, axis=1))
-        weight = special.softmax(temperature * evidence + log_share, axis=1)
+        total = _log_sum(evidence + log_share).sum()
+        log_weight = temperature * evidence + log_share
+        weight = np.exp(log_weight - _log_sum(log_weight))
         sums = [
             completed_sums(chunk, completion, weight[:, k])
             for k, completion in enumerate(completions)
@@ -166,6 +167,12 @@ def e_step(
     return MixtureExpectation(
         n_rows, n_patterns, first, second, float(total), list(weights)
     )
+
+
+def _log_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log sum exp over the last axis, kept; scipy's costs more than the E step."""
+    top = values.max(axis=1, keepdims=True)
+    return top + np.log(np.exp(values - top).sum(axis=1, keepdims=True))
 
 
 def fit_mixture(

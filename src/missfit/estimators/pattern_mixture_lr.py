@@ -16,12 +16,19 @@ from missfit.estimators.base import PatternPredictor, Split
 from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
 from missfit.gaussian import ScaledGaussian, observed_log_density, regression_maps
 from missfit.maps import AffineMaps
-from missfit.mixture import MixtureFit, MixtureLaw, PenalisedMixture, fit_mixture
+from missfit.mixture import (
+    MixtureFit,
+    MixtureLaw,
+    PenalisedMixture,
+    accelerated_mixture,
+    fit_mixture,
+)
 from missfit.moments import PatternMoments
 from missfit.patterns import PatternGroups, find_keys, group_rows, pattern_keys
 
 MAX_COMPONENTS = 8  # where the number is chosen
-START_PATTERNS = 1000  # the heaviest patterns, which the starts are tried on
+START_PATTERNS = 256  # the heaviest patterns, which the starts are tried on
+SEARCH_TOL = 1e-4  # as EMLR's, while the number of components is looked for
 CERTAIN = 1e-9  # a pattern is of one component if all others have less
 
 
@@ -116,7 +123,8 @@ class PatternMixtureLR(PatternPredictor):
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
         one = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
-        fits = self._candidates(moments, data, one)
+        model = _penalised(one, moments.n_features)
+        fits = self._candidates(moments, data, one, model)
         to_data = -float(data.n_observed @ np.log(data.scale))  # densities of the data
         self.bic_ = {
             k: -2 * (fit.log_likelihood + to_data)
@@ -125,6 +133,10 @@ class PatternMixtureLR(PatternPredictor):
         }
         chosen = min(self.bic_, key=lambda k: self.bic_[k])
         fit = fits[chosen]
+        if chosen > 1:
+            fit = accelerated_mixture(
+                data, fit.law, model, max_iter=self.max_iter, tol=TOL
+            )
         if not fit.converged:
             warnings.warn(
                 f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
@@ -140,14 +152,16 @@ class PatternMixtureLR(PatternPredictor):
         self._keep(fit.law, data, moments.n_features)
 
     def _candidates(
-        self, moments: PatternMoments, data: GaussianData, one: GaussianFit
+        self,
+        moments: PatternMoments,
+        data: GaussianData,
+        one: GaussianFit,
+        model: PenalisedMixture,
     ) -> dict[int, MixtureFit]:
         """Fit the K asked for, or 1, 2, ... while BIC improves."""
         alone = _one_component(one, len(moments), moments.n_features)
         if self.n_components == 1:
             return {1: alone}
-        d = moments.n_features
-        model = PenalisedMixture(alone.law.cov[0], d + 1.0, FLOOR)
         few = data
         if len(moments) > START_PATTERNS:
             heavy = np.argsort(-moments.count, kind="stable")[:START_PATTERNS]
@@ -156,7 +170,7 @@ class PatternMixtureLR(PatternPredictor):
         def fit(k: int) -> MixtureFit:
             rng: Any = check_random_state(self.random_state)
             return fit_mixture(
-                data, few, one, k, model, rng, max_iter=self.max_iter, tol=TOL
+                data, few, one, k, model, rng, max_iter=self.max_iter, tol=SEARCH_TOL
             )
 
         if self.n_components is not None:
@@ -274,6 +288,11 @@ def n_parameters(n_components: int, moments: PatternMoments) -> int:
     d, t = moments.n_features, moments.n_targets
     law = d + d * (d + 1) // 2
     return n_components * (law + 1) - 1 + t * (d + 1) + t * (t + 1) // 2
+
+
+def _penalised(one: GaussianFit, d: int) -> PenalisedMixture:
+    """Pull each covariance by d + 1 rows towards that of one component."""
+    return PenalisedMixture(one.cov[:d, :d], d + 1.0, FLOOR)
 
 
 def _one_component(one: GaussianFit, n_patterns: int, d: int) -> MixtureFit:
