@@ -26,6 +26,7 @@ from conftest import hide, random_cov
 from missfit import (
     EMLR,
     MICELR,
+    ConditionalImputedLR,
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
@@ -46,6 +47,7 @@ MOMENT_BASED = [
     ExpandedLR(alphas=(1.0,), min_rows=8, fallback=ConstantImputedLR()),
     EMLR(),
     EMLR(algorithm="reference", max_iter=50),
+    ConditionalImputedLR(),
     PatternMixtureLR(),
 ]
 WEIGHTED = [*MOMENT_BASED, SelfMaskedLR()]  # all that sample_weight may be given to
@@ -74,6 +76,7 @@ def rows(rng, n=300, d=3, noise=0.5, rate=0.3):
 @parametrize_with_checks(
     [
         ConstantImputedLR(),
+        ConditionalImputedLR(),
         FactorizedLR(),
         FactorizedLR(order=0),
         ExpandedLR(),
@@ -361,7 +364,8 @@ def test_grouped_folds_are_given_as_splits(rng):
 def test_several_targets_are_as_many_fits(estimator, rng):
     X, y = rows(rng)
     both = np.column_stack([y, y**2])
-    if isinstance(estimator, (EMLR, PatternMixtureLR, SelfMaskedLR)):
+    one_gaussian = (EMLR, ConditionalImputedLR, PatternMixtureLR, SelfMaskedLR)
+    if isinstance(estimator, one_gaussian):
         return  # one Gaussian for all targets: tested below
     model = clone(estimator)
     if hasattr(model, "alphas"):

@@ -1,5 +1,7 @@
 """Predict from tables with missing values.
 
+- `missfit.AutoRegressor`: the default; picks among the others, says what and why.
+- `missfit.ConditionalImputedLR`: conditional expectations, indicators, ridge.
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
@@ -18,6 +20,8 @@ from missfit import bayes, simulate, study, theory
 from missfit.estimators import (
     EMLR,
     MICELR,
+    AutoRegressor,
+    ConditionalImputedLR,
     ConformalRegressor,
     ConstantImputedLR,
     ExpandedLR,
@@ -34,6 +38,8 @@ __all__ = [
     "EMLR",
     "MICELR",
     "MLP",
+    "AutoRegressor",
+    "ConditionalImputedLR",
     "ConformalRegressor",
     "ConstantImputedLR",
     "ExpandedLR",

@@ -37,6 +37,7 @@ class Split(NamedTuple):
 class NanRegressor(RegressorMixin, BaseEstimator, ABC):
     """A regressor that takes NaN in X, at fit and at predict."""
 
+    is_linear = False  # one regression of y on complete X: can be the base of others
     predict: Callable[..., Any]
     n_features_in_: int
 
@@ -124,6 +125,7 @@ class PatternPredictor(NanRegressor):
     feature_names_in_ : ndarray of str, where X had names at fit
     """
 
+    is_linear = True
     alphas: Any  # of the predictors that choose a ridge strength
     cv: Any
     n_features_in_: int
@@ -388,7 +390,7 @@ def moments_and_splits(
             return PatternMoments.empty(X.shape[1], 1 if y.ndim == 1 else y.shape[1])
         return PatternMoments.from_data(X[rows], y[rows], chosen)
 
-    if _are_folds(splits, len(X)):
+    if are_folds(splits, len(X)):
         folds = [part(test) for _, test in splits]
         moments, pairs = total_moments(folds), splits_of_folds(folds)
     else:
@@ -411,7 +413,7 @@ def _row_splits(X, y, cv: Any) -> list[tuple[NDArray, NDArray]]:
     return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y)]
 
 
-def _are_folds(splits: list[tuple[NDArray, NDArray]], n: int) -> bool:
+def are_folds(splits: list[tuple[NDArray, NDArray]], n: int) -> bool:
     """Whether the test rows are a partition and training takes all others."""
     if not splits:
         return False

@@ -180,6 +180,10 @@ class EMLR(PatternPredictor):
         spread = np.sqrt(np.asarray(maps.variance)[index])
         return self._shaped(maps.evaluate(X, index)), self._shaped(spread)
 
+    def feature_law(self) -> ScaledGaussian:
+        """Return the Gaussian of X, in units in which no feature is large."""
+        return self._standard_
+
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         return regression_maps(
             self._standard_,

@@ -57,6 +57,8 @@ class MICELR(NanRegressor):
     [3.0]
     """
 
+    is_linear = True
+
     def __init__(self, *, bounded: bool = True, max_iter: int = 10):
         self.bounded = bounded
         self.max_iter = max_iter

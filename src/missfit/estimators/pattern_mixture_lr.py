@@ -207,6 +207,10 @@ class PatternMixtureLR(PatternPredictor):
         self.intercept_ = float(intercept[0]) if one else intercept
         self.residual_variance_ = float(variance[0]) if one else variance
 
+    def component_laws(self) -> list[ScaledGaussian]:
+        """Return the Gaussian of X of each component, in standard units."""
+        return self._laws_
+
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict rows, NaN where missing.
 

@@ -84,6 +84,7 @@ class SelfMaskedLR(NanRegressor):
     (True, [0.5, 0.5, 0.5, 0.5])
     """
 
+    is_linear = True
     n_features_in_: int
     _y_ndim_: int
 
@@ -228,6 +229,14 @@ class SelfMaskedLR(NanRegressor):
         whole = np.full(self.n_features_in_, otherwise)
         whole[self._used_] = values
         return whole
+
+    def feature_law(self) -> ScaledGaussian:
+        """Return the Gaussian of X before masking, in standard units."""
+        used = np.flatnonzero(self._used_)
+        shift, scale = np.zeros(len(self._used_)), np.ones(len(self._used_))
+        mean, cov = np.zeros(len(self._used_)), np.eye(len(self._used_))
+        shift[used], scale[used], mean[used], cov[np.ix_(used, used)] = self._standard_
+        return ScaledGaussian(shift, scale, mean, cov)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict rows, NaN where missing.

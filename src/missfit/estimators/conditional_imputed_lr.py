@@ -1,0 +1,222 @@
+"""ConditionalImputedLR: ridge on conditional expectations and missing indicators."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.estimators.base import PatternPredictor, Split
+from missfit.estimators.emlr import EMLR
+from missfit.gaussian import ScaledGaussian, condition, regression_maps
+from missfit.maps import AffineMaps
+from missfit.moments import PatternMoments
+from missfit.tables import blocks
+
+ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1
+
+
+class ConditionalImputedLR(PatternPredictor):
+    """Ridge regression on E[X | x_obs] and the missing indicators.
+
+    A Gaussian of (X, y) is fitted by EM as in `EMLR`; missing values are replaced by
+    their expectation given the observed features (never given y, which is not there
+    at predict), and the model is::
+
+        f(x, m) = b0 + b'E[X | x_obs] + g'm
+
+    with the ridge strength of the least generalised cross-validation error. Where
+    (X, y) is Gaussian and values are missing at random it is EMLR with a few more
+    coefficients; where the mask says something of y, or y is not quite linear, the
+    indicators and the regression after the imputation take it in. One indicator stands
+    for all features that are missing in the same rows.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,) or (t, d)
+        b, the slopes of the imputed features.
+    mask_coef_ : ndarray of shape (d,) or (t, d)
+        g, the coefficients of the indicators.
+    intercept_ : float or ndarray of shape (t,)
+    alpha_ : float or ndarray of shape (t,)
+        The chosen ridge strength, for columns of standard deviation 1.
+    mean_ : ndarray of shape (d,)
+        Mean of X under the Gaussian that imputes.
+    covariance_ : ndarray of shape (d, d)
+        Its covariance.
+    patterns_, pattern_count_, pattern_models_
+        The patterns seen at fit, their rows and their affine maps.
+
+    Notes
+    -----
+    Fitted from pattern moments: in a pattern the imputed features are an affine
+    function of the observed ones, and the indicators are constant. A pattern never seen
+    and a row with nothing observed need no rule of their own. A feature all missing at
+    fit is ignored, one missing only at predict is imputed. Constant, collinear or too
+    many features are held by the ridge.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = X.sum(axis=1) + 0.1 * rng.normal(size=500)
+    >>> X[rng.random(X.shape) < 0.3] = np.nan
+    >>> ConditionalImputedLR().fit(X, y).predict([[1.0, 2.0]]).round(1).tolist()
+    [3.0]
+    """
+
+    def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
+        self._fit_given(EMLR().fit_moments(moments), moments)
+
+    def fit_moments_given(self, em: EMLR, moments: PatternMoments):
+        """Fit to moments as `fit_moments`, given the EMLR fitted to the same."""
+        trial = self._trial()
+        trial.n_features_in_ = moments.n_features
+        trial._y_ndim_ = 1 if moments.n_targets == 1 else 2
+        trial._fit_given(em, moments)
+        trial.patterns_, trial.pattern_count_ = moments.patterns, moments.count
+        return self._become(trial)
+
+    def _fit_given(self, em: EMLR, moments: PatternMoments) -> None:
+        d = moments.n_features
+        law = em.feature_law()
+        design = _design_moments(moments, law)
+        spread = np.sqrt(np.maximum(np.diag(design.cov), 0.0))
+        spread[spread < 1e-10] = np.inf  # a column that never varies gets nothing
+        k = len(spread) - moments.n_targets
+        gram = design.cov[:k, :k] / spread[:k] / spread[:k, None]
+        ridge = [
+            _gcv_ridge(gram, cross / spread[:k], variance, design.n_rows)
+            for cross, variance in zip(
+                design.cov[:k, k:].T, np.diag(design.cov)[k:], strict=True
+            )
+        ]
+        solution = np.array([r.coef for r in ridge]) / spread[:k]
+        centre = design.mean[k:] - solution @ design.mean[:k]
+        coef = solution[:, :d] / law.scale
+        mask_coef = np.zeros((moments.n_targets, d))
+        mask_coef[:, design.indicators] = solution[:, d:]
+        intercept = centre - coef @ law.shift
+        alpha = np.array([r.alpha for r in ridge])
+        one = self._y_ndim_ == 1
+        self.coef_ = coef[0] if one else coef
+        self.mask_coef_ = mask_coef[0] if one else mask_coef
+        self.intercept_ = float(intercept[0]) if one else intercept
+        self.alpha_ = float(alpha[0]) if one else alpha
+        self.mean_ = em.mean_[:d]
+        self.covariance_ = em.covariance_[:d, :d]
+        self._law_ = law
+
+    def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        nothing = np.zeros_like(intercept)
+        maps = regression_maps(self._law_, intercept, coef, nothing, patterns)
+        shift = patterns @ np.atleast_2d(self.mask_coef_).T
+        return AffineMaps(patterns, maps.intercept + shift, maps.coef)
+
+
+class _Ridge(NamedTuple):
+    coef: NDArray[np.float64]
+    alpha: float
+
+
+def _gcv_ridge(
+    gram: NDArray[np.float64], cross: NDArray[np.float64], variance: float, n: float
+) -> _Ridge:
+    """Ridge regression whose strength minimises n RSS / (n - df)^2.
+
+    ``gram`` and ``cross`` are covariances of standard columns, so that the penalty of
+    n rows is alpha / n; df counts the intercept. All from one eigendecomposition.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    values = np.maximum(values, 0.0)
+    rotated = vectors.T @ cross
+    # beyond the ridge's reach rounding looks like variance; give it no coefficient
+    usable = values > 1e-12 * max(values[-1], np.finfo(float).tiny)
+    shrunk = usable / (values + ALPHAS[:, None] / n)  # (alphas, k)
+    explained = (rotated**2 * shrunk * (2 - values * shrunk)).sum(axis=1)
+    residual = np.maximum(variance - explained, 0.0)
+    freedom = n - 1 - (values * shrunk).sum(axis=1)
+    error = np.full(len(ALPHAS), np.inf)
+    known = freedom > 1e-6 * n
+    error[known] = residual[known] / freedom[known] ** 2
+    # the strongest of equals: with no freedom left all are
+    best = len(ALPHAS) - 1 - int(np.argmin(error[::-1]))
+    return _Ridge(vectors @ (shrunk[best] * rotated), float(ALPHAS[best]))
+
+
+class _DesignMoments(NamedTuple):
+    """Mean and covariance of (imputed X in standard units, indicators, y)."""
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    n_rows: float
+    indicators: NDArray[np.intp]
+
+
+def _design_moments(moments: PatternMoments, law: ScaledGaussian) -> _DesignMoments:
+    """Pool the patterns' moments of the design.
+
+    In pattern m the imputed features are T z + const with T = diag(obs) + slope_uo, so
+    that their scatter is T S T'.
+    """
+    d, t = moments.n_features, moments.n_targets
+    pattern, values, weight = moments.points()
+    indicators = _distinct_indicators(moments.patterns)
+    points = np.hstack(
+        [
+            np.where(moments.patterns[pattern], 0.0, (values[:, :d] - law.shift)),
+            moments.patterns[pattern][:, indicators],
+            values[:, d:],
+        ]
+    )
+    points[:, :d] /= law.scale
+    k = points.shape[1]
+    inner = np.zeros((k, k))
+    sides = np.r_[0:d, k - t : k]
+    order = np.argsort(pattern, kind="stable")
+    for block in blocks(len(moments), d * d):
+        slope, _ = condition(law.cov, moments.patterns[block])
+        first, last = np.searchsorted(pattern[order], [block.start, block.stop])
+        here = order[first:last]
+        local = pattern[here] - block.start
+        _impute(points, here, local, moments.patterns[block], slope, law.mean)
+        c = np.flatnonzero(
+            (moments.condensed >= block.start) & (moments.condensed < block.stop)
+        )
+        if len(c):
+            T = slope[moments.condensed[c] - block.start]
+            T[:, np.arange(d), np.arange(d)] += ~moments.patterns[moments.condensed[c]]
+            scatter = moments.condensed_scatter[c] / np.append(law.scale, np.ones(t))
+            scatter[:, :d] /= law.scale[:, None]
+            scatter[:, :d] = T @ scatter[:, :d]
+            scatter[:, :, :d] = scatter[:, :, :d] @ T.transpose(0, 2, 1)
+            inner[np.ix_(sides, sides)] += scatter.sum(axis=0)
+    total = weight.sum()
+    mean = weight @ points / total
+    gap = points - mean
+    cov = ((weight[:, None] * gap).T @ gap + inner) / total
+    return _DesignMoments(mean, cov, float(total), indicators)
+
+
+def _impute(points, here, pattern, patterns, slope, mean) -> None:
+    """Fill the missing features of the points ``here``, in standard units, in place.
+
+    E[z_u | z_o] = mean_u + slope_uo (z_o - mean_o). ``pattern`` is each point's index
+    into the patterns and slopes of the block.
+    """
+    d = len(mean)
+    for some in blocks(len(here), d * d):
+        rows, index = here[some], pattern[some]
+        hidden = patterns[index]
+        gap = np.where(hidden, 0.0, points[rows, :d] - mean)
+        guess = mean + (slope[index] @ gap[:, :, None])[:, :, 0]
+        points[rows, :d] = np.where(hidden, guess, points[rows, :d])
+
+
+def _distinct_indicators(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """One feature for each distinct column of the mask that is not constant."""
+    varies = np.flatnonzero(patterns.any(axis=0) & ~patterns.all(axis=0))
+    _, first = np.unique(patterns[:, varies], axis=1, return_index=True)
+    return varies[np.sort(first)]

@@ -1,0 +1,312 @@
+"""Flexible learners on the residuals of a base and beside it, joined by weights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from missfit.estimators.explanation import Score
+from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
+
+ROUNDS = (50, 200, 500)  # boosting goes on while the last rounds still help
+SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
+SCREEN_ROUNDS = 100
+HOPEFUL = 0.5  # paired standard errors that a first look must show
+MANY_ROWS = 50_000  # from here on boosting takes all threads
+
+
+class Part(NamedTuple):
+    """A flexible learner in the sum: its models of the folds, rounds and weight."""
+
+    name: str
+    on_residuals: bool
+    models: list[FoldModel]
+    rounds: int
+    weight: float
+
+    def predict(self, X: NDArray, base: NDArray) -> NDArray:
+        """Return what the part adds to the base's prediction, before its weight."""
+        inputs = _inputs(X, base, self.on_residuals)
+        with few_threads(len(X)):
+            every = [model.predict(inputs, self.rounds) for model in self.models]
+        mean = np.mean(every, axis=0)
+        return mean if self.on_residuals else mean - base
+
+
+class FoldModel(NamedTuple):
+    """A model of one fold, and the columns that it was fitted to."""
+
+    model: Any
+    columns: NDArray[np.intp]
+
+    def stages(self, inputs: NDArray) -> Iterator[NDArray]:
+        """Yield the predictions after each round; the one there is without rounds."""
+        inputs = inputs[:, self.columns]
+        if boosts(self.model):
+            yield from self.model.staged_predict(inputs)
+        else:
+            yield self.model.predict(inputs)
+
+    def predict(self, inputs: NDArray, rounds: int) -> NDArray:
+        """Return the prediction after so many rounds."""
+        return next(islice(self.stages(inputs), rounds - 1, None))
+
+
+@dataclass
+class Learner:
+    """A flexible learner, fitted split by split to y or to the base's residuals."""
+
+    estimator: Any
+    name: str
+    on_residuals: bool
+    seed: int
+    rounds: int = 0  # most rounds to fit, once the first split has told
+    models: list[FoldModel] = field(default_factory=list)
+    tests: list[tuple] = field(default_factory=list)  # inputs, base, y, weight
+    stage_loss: list[NDArray] = field(default_factory=list)
+    seconds: float = 0.0
+    gain: Gain | None = None  # over the base, with a weight of its own
+    loss: float = np.nan
+    target_variance: float = 0.0
+    verdict: str = "left out"
+
+    @property
+    def title(self) -> str:
+        """The name, and what it is fitted to."""
+        return f"{self.name} on {'residuals' if self.on_residuals else 'y'}"
+
+    def forget(self) -> None:
+        """Drop the fits of a first look."""
+        self.models, self.tests, self.stage_loss, self.rounds = [], [], [], 0
+
+    def judge(self, table: Table, residual: NDArray, rows: NDArray) -> Gain:
+        """Weigh the learner alone beside the base, on held-out rows."""
+        addition, weight, y = self.additions(), table.weight[rows], table.y[rows]
+        square = weight @ addition**2
+        share = weight @ (addition * residual) / square if square else 0.0
+        share = min(max(share, 0.0), 1.0)
+        loss = (residual - share * addition) ** 2
+        groups = None if table.groups is None else table.groups[rows]
+        self.gain = paired_gain(residual**2, loss, weight, groups)
+        self.loss = float(np.average(loss, weights=weight))
+        mean = np.average(y, weights=weight)
+        self.target_variance = float(np.average((y - mean) ** 2, weights=weight)) or 1.0
+        return self.gain
+
+    def run(self, table: Table, base: Any, train: NDArray, test: NDArray) -> None:
+        """Fit to the training rows of one split, and score each round on the test."""
+        start = time.perf_counter()
+        with few_threads(len(train)):
+            self._run(table, base, train, test)
+        self.seconds += time.perf_counter() - start
+
+    def _run(self, table: Table, base: Any, train: NDArray, test: NDArray) -> None:
+        X, y = table.X[train], table.y[train]
+        guess = base.predict(X)
+        inputs = _inputs(X, guess, self.on_residuals)
+        target = y - guess if self.on_residuals else y
+        base_test = base.predict(table.X[test])
+        test_inputs = _inputs(table.X[test], base_test, self.on_residuals)
+        origin = base_test if self.on_residuals else np.zeros(len(test))
+        self.tests.append((test_inputs, base_test, test))
+        self._fit(
+            inputs, target, table.weight[train], test_inputs, table.y[test] - origin
+        )
+
+    def _fit(self, inputs, target, weight, test_inputs, test_target) -> None:
+        # a column can be empty inside a fold, which boosting does not take
+        columns = np.flatnonzero(~np.isnan(inputs).all(axis=0))
+        fold = FoldModel(clone(self.estimator), columns)
+        inputs = inputs[:, columns]
+        weights = {} if (weight == 1.0).all() else {"sample_weight": weight}
+        steps = (self.rounds,) if self.rounds else ROUNDS
+        if boosts(fold.model):
+            fold.model.set_params(random_state=self.seed, warm_start=True)
+        loss = []
+        for rounds in steps if boosts(fold.model) else (1,):
+            if boosts(fold.model):
+                fold.model.set_params(max_iter=rounds)
+            fold.model.fit(inputs, target, **weights)
+            loss = [
+                np.mean((test_target - stage) ** 2)
+                for stage in fold.stages(test_inputs)
+            ]
+            if np.argmin(loss) < 0.8 * rounds:
+                break
+        self.rounds = len(loss)
+        self.stage_loss.append(np.array(loss))
+        self.models.append(fold)
+
+    def best_rounds(self) -> int:
+        """Return the number of rounds of the least loss over the splits."""
+        n = min(map(len, self.stage_loss))
+        size = [len(test) for _, _, test in self.tests]
+        total = np.average([loss[:n] for loss in self.stage_loss], 0, weights=size)
+        return int(np.argmin(total)) + 1
+
+    def additions(self) -> NDArray:
+        """Return what it adds to the base on the held-out rows, at its best rounds."""
+        rounds = self.best_rounds()
+        parts = [
+            model.predict(inputs, rounds) - (0.0 if self.on_residuals else base)
+            for model, (inputs, base, _) in zip(self.models, self.tests, strict=True)
+        ]
+        return np.concatenate(parts)
+
+
+class Stack(NamedTuple):
+    """Weights of the learners kept, and how much they gain over the base."""
+
+    kept: list[int]
+    weights: NDArray[np.float64]
+    gain: Gain
+
+
+def stacked(table: Table, rows: NDArray, residual: NDArray, additions: list) -> Stack:
+    """Least-squares weights in [0, 1] of additions to a base; each must earn its place.
+
+    Additions are taken one by one, the most useful first, as long as each lowers the
+    held-out loss by more than one paired standard error.
+    """
+    weight = table.weight[rows]
+    groups = None if table.groups is None else table.groups[rows]
+    kept, weights, loss = [], np.empty(0), residual**2
+    while len(kept) < len(additions):
+        trials = []
+        for k in set(range(len(additions))) - set(kept):
+            columns = np.column_stack([additions[j] for j in [*kept, k]])
+            root = np.sqrt(weight)
+            trial = lsq_linear(columns * root[:, None], residual * root, (0.0, 1.0)).x
+            trials.append((k, trial, (residual - columns @ trial) ** 2))
+        k, trial, new_loss = min(trials, key=lambda t: weight @ t[2])
+        if not paired_gain(loss, new_loss, weight, groups).wins():
+            break
+        kept, weights, loss = [*kept, k], trial, new_loss
+    return Stack(kept, weights, paired_gain(residual**2, loss, weight, groups))
+
+
+def few_threads(n_rows: int):
+    """Return a context in which OpenMP uses one thread where rows are not many.
+
+    The threads of a round wait for each other: with some thousand rows they gain
+    little, and on a busy machine they wait a hundred times longer than they work.
+    """
+    return threadpool_limits(1 if n_rows < MANY_ROWS else None)
+
+
+def boosts(estimator: Any) -> bool:
+    """Whether the estimator is fitted in rounds that can be looked at one by one."""
+    return hasattr(estimator, "staged_predict")
+
+
+def _inputs(X: NDArray, base: NDArray, on_residuals: bool) -> NDArray:
+    """X, and for residuals also the base's prediction: a link of y is one split."""
+    return np.column_stack([X, base]) if on_residuals else X
+
+
+class Parts(NamedTuple):
+    """What came of the flexible learners."""
+
+    kept: list[Part]
+    learners: list[Learner]  # those that went through all splits
+    stack: Stack | None
+    target_variance: float
+
+    def score(self, learner: Learner) -> Score:
+        """Return a learner's line of the table of candidates."""
+        name = learner.title
+        kept = [part for part in self.kept if part.name == name]
+        nothing = Score(name, np.nan, np.nan, np.nan, learner.seconds, learner.verdict)
+        if learner.gain is None:
+            return nothing
+        gain = learner.gain
+        verdict = learner.verdict
+        if kept:
+            verdict = f"kept: {kept[0].rounds} rounds, weight {kept[0].weight:.2f}"
+        return nothing._replace(
+            r2=1 - learner.loss / self.target_variance,
+            gain=gain.value / self.target_variance,
+            standard_error=gain.standard_error / self.target_variance,
+            verdict=verdict,
+        )
+
+    def reason(self) -> str:
+        """Say what the flexible parts add."""
+        if self.stack is None or not self.kept:
+            return "No flexible part lowers its held-out error by one standard error."
+        gain, error = (x / self.target_variance for x in self.stack.gain)
+        return (
+            f"The flexible parts add {gain:.4f} +- {error:.4f} to its held-out R2, "
+            "each more than one standard error."
+        )
+
+
+def fit_parts(
+    table: Table,
+    base_estimator: Any,
+    splits: list[HeldOut],
+    learners: list[Learner],
+    seed: int,
+    deadline: float,
+) -> Parts:
+    """Return the learners that earn their place beside the base, with their weights."""
+    nothing = Parts([], [], None, 1.0)
+    if not learners or not splits:
+        return nothing
+    rng = np.random.default_rng(seed)
+    left = _screened(table, base_estimator, splits[0], learners, rng, deadline)
+    if not left:
+        return nothing._replace(target_variance=learners[0].target_variance or 1.0)
+    for part in splits:
+        base = part.train.fit(base_estimator)
+        for learner in left:
+            if not any(test is part.test for _, _, test in learner.tests):
+                learner.run(table, base, part.train.rows, part.test)
+    rows = np.concatenate([test for _, _, test in left[0].tests])
+    base_part = np.concatenate([base for _, base, _ in left[0].tests])
+    residual = table.y[rows] - base_part
+    stack = stacked(table, rows, residual, [x.additions() for x in left])
+    for learner in left:
+        learner.judge(table, residual, rows)
+    kept = [
+        Part(x.title, x.on_residuals, x.models, x.best_rounds(), float(w))
+        for x, w in zip((left[k] for k in stack.kept), stack.weights, strict=True)
+    ]
+    return Parts(kept, left, stack, left[0].target_variance)
+
+
+def _screened(table, base_estimator, part: HeldOut, learners, rng, deadline):
+    """Return the learners that a first split does not rule out.
+
+    A large table is looked at through some of its rows; what comes out of it is then
+    fitted again to all.
+    """
+    train, test = part.train.rows, part.test
+    large = len(train) > SCREEN_ROWS
+    if large:
+        train = rng.permutation(train)[:SCREEN_ROWS]
+        test = rng.permutation(test)[:SCREEN_ROWS]
+    base = part.train.fit(base_estimator)
+    left = []
+    for learner in learners:
+        if time.perf_counter() > deadline:
+            learner.verdict = "skipped: out of time"
+            continue
+        learner.rounds = SCREEN_ROUNDS if large else 0
+        learner.run(table, base, train, test)
+        residual = table.y[test] - learner.tests[0][1]
+        gain = learner.judge(table, residual, test)
+        if gain.wins(HOPEFUL if large else 0.0):
+            left.append(learner)
+        if large:
+            learner.forget()
+    return left

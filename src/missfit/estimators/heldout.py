@@ -1,0 +1,198 @@
+"""Held-out prediction: training parts with their moments, splits, paired comparisons.
+
+What `AutoRegressor` chooses by. Every fit is made once for each training part.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+
+from missfit.estimators.base import PatternPredictor, are_folds, total_moments
+from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
+from missfit.estimators.emlr import EMLR
+from missfit.moments import PatternMoments
+
+FEW_ROWS = 5_000  # below, five folds; from there on three are enough
+
+
+class Table(NamedTuple):
+    """Rows with their targets, weights and groups (one group per row without any)."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    groups: NDArray | None
+
+    def take(self, index: NDArray[np.intp]) -> Table:
+        """Return the rows at the integers ``index``."""
+        groups = None if self.groups is None else self.groups[index]
+        return Table(self.X[index], self.y[index], self.weight[index], groups)
+
+
+class Training:
+    """Rows to train on, their moments, and the models fitted to them so far.
+
+    Attributes
+    ----------
+    rows : int ndarray
+        The rows of the table.
+    moments : PatternMoments
+    folds : list of PatternMoments
+        Parts that add up to ``moments``, for those who choose a strength by them.
+    """
+
+    def __init__(self, table: Table, rows: NDArray, moments, folds):
+        self.table, self.rows = table, rows
+        self.moments: PatternMoments = moments
+        self.folds: list[PatternMoments] = folds
+        self._fitted: dict[str, Any] = {}
+        self.seconds: dict[str, float] = {}
+
+    def fit(self, estimator: Any) -> Any:
+        """Return the estimator fitted to these rows; the second time it is at hand."""
+        key = repr(estimator)
+        if key not in self._fitted:
+            start = time.perf_counter()
+            with warnings.catch_warnings():
+                # held-out prediction judges what rare patterns or few steps have done
+                warnings.simplefilter("ignore")
+                self._fitted[key] = self._fit(clone(estimator))
+            self.seconds[key] = time.perf_counter() - start
+        return self._fitted[key]
+
+    def _fit(self, estimator: Any) -> Any:
+        if isinstance(estimator, ConditionalImputedLR):
+            return estimator.fit_moments_given(self.fit(EMLR()), self.moments)
+        if isinstance(estimator, PatternPredictor):
+            return estimator.fit_moments(self.moments, folds=self.folds)
+        some = self.table.take(self.rows)
+        if (some.weight == 1.0).all():
+            return estimator.fit(some.X, some.y)
+        return estimator.fit(some.X, some.y, sample_weight=some.weight)
+
+
+class HeldOut(NamedTuple):
+    """One split: what is trained on, and the rows held out."""
+
+    train: Training
+    test: NDArray[np.intp]
+
+
+def all_and_splits(
+    table: Table, splits: list[tuple[NDArray, NDArray]]
+) -> tuple[Training, list[HeldOut]]:
+    """Return all rows to train on, and each split of them.
+
+    Where the test rows are a partition, every row is read once for all moments: those
+    of a training part are the sum of the other folds'.
+    """
+
+    def read(rows) -> PatternMoments:
+        return PatternMoments.from_data(
+            table.X[rows], table.y[rows], table.weight[rows]
+        )
+
+    everything = np.arange(len(table.X))
+    if not splits:
+        return Training(table, everything, read(everything), []), []
+    if not are_folds(splits, len(table.X)):
+        whole = Training(table, everything, *_with_folds(read, everything))
+        parts = [
+            HeldOut(Training(table, train, *_with_folds(read, train)), test)
+            for train, test in splits
+        ]
+        return whole, parts
+    folds = [read(test) for _, test in splits]
+    parts = []
+    for k, (train, test) in enumerate(splits):
+        others = [fold for j, fold in enumerate(folds) if j != k]
+        inner = others if len(others) > 1 else _with_folds(read, train)[1]
+        parts.append(
+            HeldOut(Training(table, train, total_moments(others), inner), test)
+        )
+    return Training(table, everything, total_moments(folds), folds), parts
+
+
+def _with_folds(read, rows) -> tuple[PatternMoments, list[PatternMoments]]:
+    """Moments of some rows, and of three parts of them, dealt in turn."""
+    if len(rows) < 6:
+        return read(rows), []
+    folds = [read(rows[k::3]) for k in range(3)]
+    return total_moments(folds), folds
+
+
+def row_splits(
+    table: Table, cv: Any, seed: int
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return the splits that ``cv`` means for the table; none where rows are too few.
+
+    None is 5 shuffled folds, 3 from 5,000 rows on; a number is as many shuffled folds;
+    groups are kept together.
+    """
+    n = len(table.X)
+    units = n if table.groups is None else len(np.unique(table.groups))
+    wanted = (5 if n < FEW_ROWS else 3) if cv is None else cv
+    if isinstance(wanted, (int, np.integer)):
+        if wanted < 2:
+            raise ValueError(f"cv={cv!r}; give a number of folds >= 2, or None.")
+        if units < 2 * wanted and cv is not None and units < wanted:
+            what = "rows" if table.groups is None else "groups"
+            raise ValueError(
+                f"cv={cv!r} wants {wanted} folds, but there are only {units} {what} "
+                "(of weight > 0). Give fewer folds, or cv=None."
+            )
+        if units < 10:  # two rows a fold tell nothing
+            return []
+        kind = KFold if table.groups is None else GroupKFold
+        splitter: Any = kind(int(wanted), shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(wanted)
+    splits = [
+        (np.asarray(train), np.asarray(test))
+        for train, test in splitter.split(table.X, table.y, table.groups)
+    ]
+    if not all(len(train) and len(test) for train, test in splits):
+        raise ValueError(f"cv={cv!r} leaves a split without rows in one part.")
+    return splits
+
+
+class Gain(NamedTuple):
+    """How much lower one loss is than another, with its paired standard error."""
+
+    value: float
+    standard_error: float
+
+    def ahead(self, errors: float) -> bool:
+        """Whether the gain is above so many standard errors."""
+        return self.value > errors * self.standard_error
+
+    def wins(self, errors: float = 1.0) -> bool:
+        """Whether the gain is above zero and above so many standard errors."""
+        return self.value > 0 and self.ahead(errors)
+
+
+def paired_gain(
+    loss: NDArray, new_loss: NDArray, weight: NDArray, groups: NDArray | None = None
+) -> Gain:
+    """Mean of loss - new_loss over rows, and its standard error.
+
+    A weight of 2 is two rows. Rows of one group are one observation of the standard
+    error: its square is the sum over groups of squared sums, over the squared weight.
+    """
+    total = weight.sum()
+    difference = loss - new_loss
+    value = weight @ difference / total
+    gap = difference - value
+    if groups is None:
+        square = weight @ gap**2
+    else:
+        _, index = np.unique(groups, return_inverse=True)
+        square = np.sum(np.bincount(index, weight * gap) ** 2)
+    return Gain(float(value), float(np.sqrt(square) / total))

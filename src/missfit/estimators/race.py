@@ -1,0 +1,157 @@
+"""The race of the linear predictors: a base chosen by held-out prediction."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
+
+SOME_ROWS = 500  # held-out rows from which on a candidate may leave the race
+ENOUGH_ROWS = 2_000  # from which on it must be ahead of the reference to stay
+HOPELESS = 3.0  # paired standard errors behind the best
+SLIGHT = 0.1  # paired standard errors ahead of the reference, to stay in the race
+
+
+@dataclass
+class Runner:
+    """A candidate of the race, and what is known of it so far."""
+
+    estimator: Any
+    name: str
+    scout: Any = None  # a cheaper model of its kind, sent ahead where rows are many
+    residual: list[NDArray] = field(default_factory=list)  # held out, by split
+    seconds: float = 0.0
+    out: str = ""  # why it left the race
+
+    @property
+    def loss(self) -> list[NDArray]:
+        """Squared errors of the held-out rows, by split."""
+        return [error**2 for error in self.residual]
+
+    def run(self, part: HeldOut, table: Table, *, scout: bool = False) -> None:
+        """Fit to the training rows of a split, and predict the others."""
+        start = time.perf_counter()
+        try:
+            model = part.train.fit(self.scout if scout else self.estimator)
+            error = table.y[part.test] - model.predict(table.X[part.test])
+        except (ValueError, np.linalg.LinAlgError, FloatingPointError) as reason:
+            self.out = f"failed: {reason}"
+        else:
+            if np.isfinite(error).all():
+                self.residual.append(error)
+            else:
+                self.out = "failed: a prediction is not finite"
+        self.seconds += time.perf_counter() - start
+
+
+@dataclass
+class Race:
+    """Candidates run split by split; those without hope leave early.
+
+    The first candidate is the reference: it wins unless another predicts the held-out
+    rows better by one paired standard error.
+    """
+
+    runners: list[Runner]
+    table: Table
+    deadline: float = np.inf
+    tests: list[NDArray[np.intp]] = field(default_factory=list)
+
+    def run(self, splits: list[HeldOut]) -> Runner:
+        """Run until the splits or all rivals are spent; return the winner."""
+        for part in splits:
+            self.tests.append(part.test)
+            for runner in self.alive():
+                late = time.perf_counter() > self.deadline
+                if late and runner is not self.runners[0]:
+                    runner.out = "skipped: out of time"
+                elif self._sends_scout(runner, part):
+                    self._scout(runner, part)
+                else:
+                    runner.run(part, self.table)
+            self._drop()
+            if len(self.alive()) <= 1:
+                break
+        return self.winner()
+
+    def _sends_scout(self, runner: Runner, part: HeldOut) -> bool:
+        first = len(self.tests) == 1
+        return first and runner.scout is not None and len(part.test) >= ENOUGH_ROWS
+
+    def _scout(self, runner: Runner, part: HeldOut) -> None:
+        """Run a candidate only if its scout is ahead of all that ran before it."""
+        runner.run(part, self.table, scout=True)
+        if runner.out:
+            return
+        rivals = [r for r in self.alive() if r is not runner and r.residual]
+        best = min(rivals, key=self.mean_loss)
+        if self.gain(runner, best).wins(0.0):
+            runner.residual = []
+            runner.run(part, self.table)
+        else:
+            runner.out = f"behind with {runner.scout!r}"
+
+    def alive(self) -> list[Runner]:
+        """Return those still in the race."""
+        return [runner for runner in self.runners if not runner.out]
+
+    def gain(self, runner: Runner, over: Runner) -> Gain:
+        """Gain of one candidate over another, on the rows that both have met."""
+        n = min(len(runner.loss), len(over.loss))
+        if n == 0:
+            return Gain(0.0, np.inf)
+        rows = np.concatenate(self.tests[:n])
+        groups = None if self.table.groups is None else self.table.groups[rows]
+        return paired_gain(
+            np.concatenate(over.loss[:n]),
+            np.concatenate(runner.loss[:n]),
+            self.table.weight[rows],
+            groups,
+        )
+
+    def winner(self) -> Runner:
+        """Return the best of those that beat the reference, or the reference."""
+        alive = self.alive()
+        if not alive:
+            reasons = "; ".join(f"{r.name} {r.out}" for r in self.runners)
+            raise ValueError(f"no candidate could be fitted: {reasons}.")
+        reference = self.runners[0]
+        if reference.out:
+            return min(alive, key=self.mean_loss)
+        better = [r for r in alive if r is reference or self.gain(r, reference).wins()]
+        return min(better, key=self.mean_loss)
+
+    def target_variance(self, runner: Runner) -> float:
+        """Return the variance of y over the rows that a candidate has met."""
+        n = max(1, len(runner.residual))
+        rows = np.concatenate(self.tests[:n]) if self.tests else slice(None)
+        y, weight = self.table.y[rows], self.table.weight[rows]
+        variance = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+        return float(variance) or 1.0
+
+    def mean_loss(self, runner: Runner) -> float:
+        """Return the mean squared error of a candidate on the held-out rows it met."""
+        if not runner.loss:
+            return np.inf
+        weight = self.table.weight[np.concatenate(self.tests[: len(runner.loss)])]
+        return float(weight @ np.concatenate(runner.loss) / weight.sum())
+
+    def _drop(self) -> None:
+        """Let go of the hopeless and of those that are not ahead of the reference."""
+        alive, n_rows = self.alive(), sum(map(len, self.tests))
+        if len(alive) < 2 or n_rows < SOME_ROWS:
+            return
+        best, reference = min(alive, key=self.mean_loss), self.runners[0]
+        least = SLIGHT if n_rows >= ENOUGH_ROWS else -1.0
+        raced = not reference.out
+        for runner in alive:
+            behind = self.gain(best, runner).wins(HOPELESS)
+            lost = raced and runner is not reference
+            lost = lost and not self.gain(runner, reference).ahead(least)
+            if runner is not best and (behind or lost):
+                runner.out = "behind"
