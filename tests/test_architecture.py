@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},
     "gaussian": {"maps", "patterns", "tables"},
-    "em": {"moments"},
+    "em": {"moments", "tables"},
     "mixture": {"em"},
     "selfmasking": {"em", "gaussian", "tables"},
     "ridge": set(),

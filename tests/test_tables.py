@@ -1,4 +1,5 @@
 import datetime
+import os
 
 import numpy as np
 import pandas as pd
@@ -6,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from missfit import PatternMoments
-from missfit.tables import as_floats, blocks
+from missfit.tables import as_floats, blocks, n_threads
 
 EXPECTED = np.array([[1.0, np.nan], [3.0, 4.0]])
 
@@ -53,3 +54,11 @@ def test_blocks_cover_everything_once_and_hold_at_least_one_item():
     cuts = list(blocks(10, doubles_each=10**9))
     assert [cut.start for cut in cuts] == list(range(10))
     assert list(blocks(0, doubles_each=1)) == []
+
+
+def test_one_setting_limits_all_threads(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert n_threads() == 3
+    for unset in ("", "0", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", unset)
+        assert n_threads() == (os.cpu_count() or 1)

@@ -8,7 +8,6 @@ is inverted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.moments import ColumnScales, PatternMoments, column_scales
+from missfit.tables import n_threads
 
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
 
@@ -73,8 +73,8 @@ class GaussianData:
         self.shift, self.scale = scales.mean, scales.std
         self.n_observed, self.varies = scales.count, scales.varies
         self.chunks = list(self._lay_out(moments))
-        n_threads = min(len(self.chunks), os.cpu_count() or 1)
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        n_workers = min(len(self.chunks), n_threads())
+        self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
     def _lay_out(self, moments: PatternMoments) -> Iterator[PatternChunk]:
         always = np.zeros((len(moments), moments.n_targets), dtype=bool)

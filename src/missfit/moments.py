@@ -7,7 +7,6 @@ streaming, distribution and cross-validation at once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missfit.patterns import PatternGroups, group_rows
-from missfit.tables import as_floats, blocks, refuse_rows
+from missfit.tables import as_floats, blocks, n_threads, refuse_rows
 
 BATCH_DOUBLES = 2**18  # 2 MB: rows gathered at once stay in the cache
 LARGEST = 1e150  # squares beyond overflow float64
@@ -429,7 +428,7 @@ def _run_moments(runs: _Runs, rows: Rows, order: NDArray[np.intp]) -> _Moments:
         for batch in batches:
             fill(batch)
         return out
-    with ThreadPoolExecutor(min(len(batches), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(len(batches), n_threads())) as pool:
         for _ in pool.map(fill, batches):
             pass
     return out

@@ -8,7 +8,6 @@ row by row, since sites differ between the rows of a pattern.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -24,7 +23,7 @@ from missfit.em import (
     power_of_e,
 )
 from missfit.gaussian import inverse_mills, probit_site
-from missfit.tables import blocks
+from missfit.tables import blocks, n_threads
 
 DAMPING = 0.8  # of the site updates, all coordinates of a row at once
 MOST_WORK = 4e10  # products of scores; beyond, the information is of some rows
@@ -67,8 +66,8 @@ class RowData:
         self.d, self.n_columns = d, points.shape[1]
         self.n_rows = float(weight.sum())
         self.blocks = list(_row_blocks(points, weight))
-        n_threads = min(len(self.blocks), os.cpu_count() or 1)
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        n_workers = min(len(self.blocks), n_threads())
+        self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
     def expect(self, law: SelfMaskedLaw) -> SelfMaskedExpectation:
         """Return the expected sums, and move every row's sites one step."""

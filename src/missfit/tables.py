@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,16 @@ def blocks(
     step = max(1, size // max(1, doubles_each))
     for start in range(0, n_items, step):
         yield slice(start, min(start + step, n_items))
+
+
+def n_threads() -> int:
+    """Threads that a computation may take: OMP_NUM_THREADS, or all processors.
+
+    The number that is set for numpy's own threads holds for those of missfit too, so
+    that jobs side by side do not take each other's processors.
+    """
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return int(wanted) if wanted.isdigit() and int(wanted) else os.cpu_count() or 1
 
 
 def with_nan(table: Any) -> Any:
