@@ -23,7 +23,9 @@ from missfit.estimators import (
     ExpandedLR,
     FactorizedLR,
     PatternMixtureLR,
+    SelfMaskedLR,
 )
+from missfit.networks import MLP, NeuMiss, fit_many
 
 RIDGES = tuple(np.logspace(-3, 4, 15))
 
@@ -36,19 +38,26 @@ class Candidate(NamedTuple):
     name : str
     make : callable
         From a seed to an estimator.
-    code : str
-        The Python that makes it, after the imports.
+    code, imports : str
+        The Python that makes it.
     about : str
         What it is, in a few words.
     rival : bool
         What people use today, not a predictor of the library.
+    cost : float
+        Rough time to fit, for the time left: 1 is that of EMLR.
+    fit_many : callable, optional
+        Fits models to tables as one batch, where it has that.
     """
 
     name: str
     make: Callable[[int], Any]
     code: str
     about: str
+    imports: str = "import missfit"
     rival: bool = False
+    cost: float = 1.0
+    fit_many: Callable[[list, list], None] | None = None
 
 
 def _mean_ridge(_seed: int) -> Any:
@@ -70,22 +79,33 @@ def _iterative_ridge(seed: int) -> Any:
 CANDIDATES = [
     Candidate("EMLR", lambda _: EMLR(), "missfit.EMLR()", "one Gaussian by EM"),
     Candidate(
-        "PatternMixtureLR",
-        lambda seed: PatternMixtureLR(random_state=seed),
-        "missfit.PatternMixtureLR()",
-        "a few Gaussians shared by the patterns",
-    ),
-    Candidate(
         "ConstantImputedLR",
         lambda _: ConstantImputedLR(),
         "missfit.ConstantImputedLR()",
         "optimal constants, indicators",
+        cost=0.2,
     ),
     Candidate(
-        "FactorizedLR",
-        lambda _: FactorizedLR(),
-        "missfit.FactorizedLR()",
-        "slopes that change with each missing feature",
+        "mean + indicator ridge",
+        _mean_ridge,
+        "make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), "
+        "StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))",
+        "what most people do",
+        "import numpy as np\n"
+        "from sklearn.impute import SimpleImputer\n"
+        "from sklearn.linear_model import RidgeCV\n"
+        "from sklearn.preprocessing import StandardScaler",
+        rival=True,
+        cost=0.5,
+    ),
+    Candidate(
+        "HistGradientBoosting",
+        lambda seed: HistGradientBoostingRegressor(random_state=seed),
+        "HistGradientBoostingRegressor(random_state={seed})",
+        "trees that take NaN",
+        "from sklearn.ensemble import HistGradientBoostingRegressor",
+        rival=True,
+        cost=4,
     ),
     Candidate(
         "ExpandedLR",
@@ -93,27 +113,63 @@ CANDIDATES = [
         "missfit.ExpandedLR(min_rows=30, fallback=missfit.ConstantImputedLR())",
         "one linear model per pattern",
     ),
-    Candidate("MICELR", lambda _: MICELR(), "missfit.MICELR()", "chained regressions"),
     Candidate(
-        "mean + indicator ridge",
-        _mean_ridge,
-        "make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), RidgeCV())",
-        "what most people do",
-        rival=True,
+        "FactorizedLR",
+        lambda _: FactorizedLR(),
+        "missfit.FactorizedLR()",
+        "slopes that change with each missing feature",
+        cost=10,
+    ),
+    Candidate(
+        "MICELR",
+        lambda _: MICELR(),
+        "missfit.MICELR()",
+        "chained regressions, then least squares",
+        cost=15,
     ),
     Candidate(
         "IterativeImputer + ridge",
         _iterative_ridge,
-        "make_pipeline(IterativeImputer(), StandardScaler(), RidgeCV())",
+        "make_pipeline(IterativeImputer(random_state={seed}, "
+        "keep_empty_features=True), StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))",
         "imputation by chained regressions",
+        "import numpy as np\n"
+        "from sklearn.experimental import enable_iterative_imputer\n"
+        "from sklearn.impute import IterativeImputer\n"
+        "from sklearn.linear_model import RidgeCV\n"
+        "from sklearn.preprocessing import StandardScaler",
         rival=True,
+        cost=15,
     ),
     Candidate(
-        "HistGradientBoosting",
-        lambda seed: HistGradientBoostingRegressor(random_state=seed),
-        "HistGradientBoostingRegressor()",
-        "trees that take NaN",
-        rival=True,
+        "SelfMaskedLR",
+        lambda _: SelfMaskedLR(),
+        "missfit.SelfMaskedLR()",
+        "values that hide themselves",
+        cost=60,
+    ),
+    Candidate(
+        "PatternMixtureLR",
+        lambda seed: PatternMixtureLR(random_state=seed),
+        "missfit.PatternMixtureLR(random_state={seed})",
+        "a few Gaussians shared by the patterns",
+        cost=60,
+    ),
+    Candidate(
+        "MLP",
+        lambda seed: MLP(random_state=seed),
+        "missfit.MLP(random_state={seed})",
+        "a network on values and mask",
+        cost=60,
+        fit_many=fit_many,
+    ),
+    Candidate(
+        "NeuMiss",
+        lambda seed: NeuMiss(random_state=seed),
+        "missfit.NeuMiss(random_state={seed})",
+        "a network built like the Bayes predictor",
+        cost=200,
+        fit_many=fit_many,
     ),
 ]
 DEFAULT = "EMLR"

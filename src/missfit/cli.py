@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_study(commands)
     _add_simulate(commands)
+    _add_compare(commands)
     _add_fit(commands)
     _add_predict(commands)
     return parser
@@ -240,6 +243,110 @@ def _add_table_options(parser) -> None:
         help="take a column as categories, whatever it looks like (several times)",
     )
     parser.add_argument("--seed", type=int, default=0, help="of chance (default 0)")
+
+
+def _add_compare(commands) -> None:
+    """Fill in `missfit compare DATA --target COLUMN [--out DIR]`."""
+    parser = commands.add_parser(
+        "compare", help="find the predictor for a table; write a report"
+    )
+    _add_table_options(parser)
+    parser.add_argument(
+        "--group", metavar="COLUMN", help="rows that share its value stay in one fold"
+    )
+    parser.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a predictor not to try (several times)",
+    )
+    parser.add_argument(
+        "--out",
+        default="missfit-report",
+        help="folder for report.html and results.csv (default missfit-report)",
+    )
+    parser.add_argument("--folds", type=int, default=5, help="default 5")
+    parser.add_argument(
+        "--rows", type=int, default=20_000, help="use at most so many (default 20000)"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=None, help="processes (default: one per core)"
+    )
+    parser.set_defaults(command=_compare)
+
+
+def _compare(arguments) -> None:
+    from missfit.advise import advise
+    from missfit.report.table_report import recommendation
+
+    show = _TrialTable()
+    advice = advise(
+        arguments.data,
+        arguments.target,
+        arguments.out,
+        drop=arguments.drop,
+        categorical=arguments.categorical,
+        group=arguments.group,
+        skip=arguments.skip,
+        n_folds=arguments.folds,
+        most_rows=arguments.rows,
+        n_jobs=arguments.jobs or os.cpu_count() or 1,
+        seed=arguments.seed,
+        on_start=show.head,
+        on_trial=show.trial,
+    )
+    show.clear()
+    print(f"\n{recommendation(advice.comparison)}")
+    print(f"{advice.report} and {advice.results} written")
+
+
+class _TrialTable:
+    """Prints trials as they end, and, on a terminal, what is going on meanwhile."""
+
+    def __init__(self):
+        self.start = time.perf_counter()
+        self.waiting: list = []
+
+    def head(self, comparison, candidates) -> None:
+        """Say how the table was read, and print the head of the results."""
+        self.waiting = list(candidates)
+        for note in [*comparison.notes, *comparison.encoder.describe()]:
+            _say(note)
+        width = max(len(one.name) for one in candidates)
+        self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"
+        print(self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit"))
+        self.status(0.0)
+
+    def trial(self, comparison, trial, share: float) -> None:
+        """Print the line of a trial."""
+        self.clear()
+        seconds = f"{trial.seconds.mean():.2f}"
+        if trial.failure:
+            print(self.line.format(trial.name, "failed", "", "", seconds), flush=True)
+            _say(f"{trial.name}: {trial.failure}")
+        else:
+            score = comparison.scores_of([trial])[trial.name]
+            ends = f"{score.low:.4f} to {score.high:.4f}"
+            values = f"{score.r2:.4f}", ends, f"{score.rmse:.4g}", seconds
+            print(self.line.format(trial.name, *values), flush=True)
+        self.waiting = self.waiting[1:]
+        self.status(share)
+
+    def status(self, share: float) -> None:
+        """Say on a terminal what runs and how long it may take."""
+        if not sys.stderr.isatty():
+            return
+        spent = time.perf_counter() - self.start
+        left = f", about {spent / share * (1 - share):.0f} s left" if share else ""
+        what = self.waiting[0].name if self.waiting else "writing the report"
+        print(f"\r\x1b[K[{share:4.0%}{left}] {what} ...", end="", file=sys.stderr)
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the status line away."""
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _add_fit(commands) -> None:

@@ -1,0 +1,297 @@
+"""Cross-validate every candidate on the same folds, and recommend one."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold
+
+from missfit.candidates import Candidate
+from missfit.estimators import TableEncoder
+from missfit.tableio import TrainingTable
+
+DRAWS = 400  # of the bootstrap: an end of a 95 % interval rests on 10 of them
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of one candidate.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    predictions : ndarray of shape (n,)
+        Of each row by the model that did not see it; NaN where that model failed.
+    seconds : ndarray of shape (n_folds,)
+        To fit and predict each fold.
+    failure : str
+        Why it failed, or "".
+    """
+
+    candidate: Candidate
+    predictions: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    failure: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the candidate."""
+        return self.candidate.name
+
+
+class Score(NamedTuple):
+    """R2 of a trial with its 95 % interval, and of its difference from the best."""
+
+    r2: float
+    low: float
+    high: float
+    behind: float
+    behind_low: float
+    behind_high: float
+    behind_error: float
+    rmse: float
+    mae: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table, its folds, and the trials of all candidates on them."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    encoder: TableEncoder
+    fold: NDArray[np.intp]
+    groups: NDArray | None
+    trials: list[Trial]
+    target: str
+    seed: int
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_]:
+        """Mask of the variables, one bit each."""
+        first = np.searchsorted(
+            self.encoder.variables_, np.arange(self.encoder.n_features_in_)
+        )
+        return np.isnan(self.X[:, first])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the variables."""
+        return [str(name) for name in self.encoder.feature_names_in_]
+
+    @property
+    def sound(self) -> list[Trial]:
+        """Return the trials that did not fail."""
+        return [trial for trial in self.trials if not trial.failure]
+
+    @cached_property
+    def scores(self) -> dict[str, Score]:
+        """Scores of the sound trials."""
+        return self.scores_of(self.sound)
+
+    def scores_of(self, sound: list[Trial]) -> dict[str, Score]:
+        """Scores of some trials, by a bootstrap of rows (of groups, if any)."""
+        error = np.array([trial.predictions - self.y for trial in sound])
+        rng = np.random.default_rng(self.seed)
+        unit = np.arange(len(self.y))
+        if self.groups is not None:
+            unit = np.unique(self.groups, return_inverse=True)[1]
+        weight = np.ones((DRAWS + 1, len(self.y)))  # the first is the table itself
+        weight[1:] = rng.poisson(1.0, (DRAWS, unit.max() + 1))[:, unit]
+        mean = weight @ self.y / weight.sum(axis=1)
+        spread = weight @ self.y**2 - weight.sum(axis=1) * mean**2
+        r2 = 1 - (weight @ (error**2).T) / spread[:, None]  # (1 + draws, trials)
+        behind = r2[:, [np.argmax(r2[0])]] - r2
+        ends = np.quantile(r2[1:], [0.025, 0.975], axis=0)
+        gap = np.quantile(behind[1:], [0.025, 0.975], axis=0)
+        return {
+            trial.name: Score(
+                r2=float(r2[0, k]),
+                low=float(ends[0, k]),
+                high=float(ends[1, k]),
+                behind=float(behind[0, k]),
+                behind_low=float(gap[0, k]),
+                behind_high=float(gap[1, k]),
+                behind_error=float(behind[1:, k].std()),
+                rmse=float(np.sqrt((error[k] ** 2).mean())),
+                mae=float(abs(error[k]).mean()),
+            )
+            for k, trial in enumerate(sound)
+        }
+
+    @cached_property
+    def best(self) -> str:
+        """The trial of the highest R2."""
+        return max(self.scores, key=lambda name: self.scores[name].r2)
+
+    @cached_property
+    def recommended(self) -> str:
+        """The quickest of those within one standard error of the best."""
+        near = [
+            trial
+            for trial in self.sound
+            if self.scores[trial.name].behind <= self.scores[trial.name].behind_error
+        ]
+        return min(near, key=lambda trial: trial.seconds.sum()).name
+
+    def trial(self, name: str) -> Trial:
+        """Return the trial of this name."""
+        return next(trial for trial in self.trials if trial.name == name)
+
+    def fold_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one record per candidate and fold: the table of results."""
+        for trial in self.trials:
+            for k in range(self.fold.max() + 1):
+                rows = self.fold == k
+                y, error = self.y[rows], (trial.predictions - self.y)[rows]
+                spread = ((y - y.mean()) ** 2).sum()
+                yield {
+                    "predictor": trial.name,
+                    "fold": k,
+                    "rows": int(rows.sum()),
+                    "r2": float(1 - (error**2).sum() / spread) if spread else None,
+                    "rmse": float(np.sqrt((error**2).mean())),
+                    "mae": float(abs(error).mean()),
+                    "seconds": float(trial.seconds[k]),
+                    "failure": trial.failure,
+                }
+
+
+def compare_table(
+    table: TrainingTable,
+    candidates: Sequence[Candidate],
+    *,
+    categorical: Sequence[str] = (),
+    n_folds: int = 5,
+    most_rows: int = 20_000,
+    n_jobs: int = 1,
+    seed: int = 0,
+    on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
+    on_trial: Callable[[Comparison, Trial, float], None] | None = None,
+) -> Comparison:
+    """Cross-validate candidates on one table.
+
+    The table is encoded once: `TableEncoder` does not see the target.
+
+    Parameters
+    ----------
+    table : TrainingTable
+        Rows of one group, where it has groups, stay in one fold.
+    candidates : sequence of Candidate
+    categorical : sequence of str
+        Columns to take as categories whatever they look like.
+    n_folds : int
+    most_rows : int
+        Draw so many rows where there are more.
+    n_jobs : int
+        Processes.
+    seed : int
+    on_start : callable, optional
+        Called with the comparison, still without trials, once the table is read.
+    on_trial : callable, optional
+        Called after each trial with the comparison so far, the trial, and the share of
+        the work that is done.
+    """
+    notes = list(table.notes)
+    rng = np.random.default_rng(seed)
+    rows = np.arange(len(table.y))
+    if len(rows) > most_rows:
+        rows = np.sort(rng.permutation(len(rows))[:most_rows])
+        notes.append(f"{most_rows:,} of {len(table.y):,} rows drawn at random")
+    named = [name for name in categorical if name in table.X.columns]
+    encoder = TableEncoder(categorical=named)
+    X = encoder.fit_transform(table.X)[rows]
+    y = table.y[rows]
+    groups = None if table.groups is None else table.groups[rows]
+    fold = _folds(len(y), groups, n_folds, seed)
+    trials: list[Trial] = []
+    whole = Comparison(X, y, encoder, fold, groups, trials, table.target, seed, notes)
+    if on_start:
+        on_start(whole, candidates)
+    work = sum(one.cost for one in candidates)
+    done = 0.0
+    with Parallel(n_jobs=n_jobs) as parallel:
+        for one in candidates:
+            trials.append(_trial(one, X, y, fold, seed, parallel))
+            done += one.cost
+            if on_trial:
+                on_trial(whole, trials[-1], done / work)
+    if not whole.sound:
+        raise ValueError(f"no predictor could be fitted: {trials[0].failure}")
+    return whole
+
+
+def _folds(n: int, groups, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Fold of each row; rows of one group share one."""
+    if groups is None:
+        splitter: Any = KFold(n_folds, shuffle=True, random_state=seed)
+    else:
+        n_folds = min(n_folds, len(np.unique(groups)))
+        splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
+    fold = np.empty(n, dtype=np.intp)
+    for k, (_, test) in enumerate(splitter.split(np.empty((n, 1)), None, groups)):
+        fold[test] = k
+    return fold
+
+
+class _Fit(NamedTuple):
+    predictions: NDArray[np.float64]
+    seconds: float
+    failure: str
+
+
+def _trial(one: Candidate, X, y, fold, seed: int, parallel: Parallel) -> Trial:
+    """Fit a candidate to all folds but one, each in turn."""
+    parts = range(fold.max() + 1)
+    if one.fit_many is None:
+        tasks = (delayed(fit_and_predict)(one, X, y, fold == k, seed) for k in parts)
+        fits: list[Any] = list(parallel(tasks) or [])
+    else:  # networks of all folds train as one batch
+        fits = _fit_all(one, X, y, [fold == k for k in parts], seed)
+    predictions = np.full(len(y), np.nan)
+    for k, fit in enumerate(fits):
+        predictions[fold == k] = fit.predictions
+    failure = next((fit.failure for fit in fits if fit.failure), "")
+    return Trial(one, predictions, np.array([fit.seconds for fit in fits]), failure)
+
+
+def fit_and_predict(one: Candidate, X, y, test: NDArray[np.bool_], seed: int) -> _Fit:
+    """Fit to the rows that are not of the test, and predict those that are."""
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of convergence, rare patterns; a trial
+            model = one.make(seed).fit(X[~test], y[~test])
+            predictions = model.predict(X[test])
+        failure = "" if np.isfinite(predictions).all() else "predictions not finite"
+    except Exception as error:  # a candidate that fails is a result, not the end
+        predictions = np.full(test.sum(), np.nan)
+        failure = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return _Fit(predictions, time.perf_counter() - start, failure)
+
+
+def _fit_all(one: Candidate, X, y, tests, seed: int) -> list[_Fit]:
+    start = time.perf_counter()
+    models = [one.make(seed) for _ in tests]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert one.fit_many is not None
+            one.fit_many(models, [(X[~test], y[~test]) for test in tests])
+            pairs = zip(models, tests, strict=True)
+            predicted = [model.predict(X[test]) for model, test in pairs]
+        failure = ""
+    except Exception as error:
+        predicted = [np.full(test.sum(), np.nan) for test in tests]
+        failure = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    seconds = (time.perf_counter() - start) / len(tests)
+    return [_Fit(predictions, seconds, failure) for predictions in predicted]

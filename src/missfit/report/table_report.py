@@ -1,0 +1,498 @@
+"""The report on a table: what to use, how good it is, where it fails."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from missfit.compare import Comparison, Diagnosis
+from missfit.report import table_figures as figures
+from missfit.report.page import (
+    Column,
+    Html,
+    element,
+    facts,
+    figure,
+    page,
+    paragraph,
+    section,
+    table,
+)
+
+
+def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    diagnosis : Diagnosis
+    code : str
+        The Python that reproduces the recommended predictor's score.
+    """
+    with warnings.catch_warnings():
+        # a name in a script that the font lacks is drawn by the browser's fonts
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        parts = [
+            _recommendation(comparison, diagnosis),
+            _comparison(comparison),
+            _picture(comparison),
+            _errors(comparison, diagnosis),
+            _intervals(comparison, diagnosis),
+            _curve(diagnosis),
+            _worth(diagnosis),
+            _mechanism(comparison, diagnosis),
+            _reproduce(comparison, code),
+        ]
+        return page(
+            f"Predicting {comparison.target} with missing values",
+            *parts,
+            lead=f"{len(comparison.y):,} rows, {len(comparison.names)} variables, "
+            f"{comparison.mask.mean():.1%} of the values missing.",
+        )
+
+
+def recommendation(comparison: Comparison) -> str:
+    """Return the recommendation in a sentence or two of plain words."""
+    chosen = comparison.scores[comparison.recommended]
+    text = (
+        f"Use {comparison.recommended}: on rows that it has not seen it explains "
+        f"{chosen.r2:.1%} of the variance of {comparison.target} (95 % interval "
+        f"{chosen.low:.1%} to {chosen.high:.1%}), with a typical error of "
+        f"{chosen.rmse:.4g}."
+    )
+    if comparison.recommended != comparison.best:
+        best = comparison.scores[comparison.best]
+        text += (
+            f" {comparison.best} scored {best.r2:.1%}, which is within one standard "
+            f"error; {comparison.recommended} is quicker."
+        )
+    if chosen.low <= 0:
+        text += (
+            " But it may be no better than the mean of the target: with this table "
+            "there is little to predict."
+        )
+    return text
+
+
+def _rivals(comparison: Comparison) -> list[str]:
+    return [trial.name for trial in comparison.sound if trial.candidate.rival]
+
+
+def _recommendation(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    rivals = _rivals(comparison)
+    notes = []
+    if rivals:
+        rival = max(rivals, key=lambda name: comparison.scores[name].r2)
+        gain = comparison.scores[comparison.recommended].r2
+        gain -= comparison.scores[rival].r2
+        if comparison.recommended == rival:
+            notes.append(
+                "It is not a predictor of missfit: on this table what people use today "
+                "is as good as anything here."
+            )
+        else:
+            notes.append(
+                f"The best of what people use today, {rival}, is "
+                f"{abs(gain):.3f} R2 {'below' if gain >= 0 else 'above'} it."
+            )
+    worst = max(
+        diagnosis.by_count, key=lambda group: group.rmse[comparison.recommended]
+    )
+    if len(diagnosis.by_count) > 1:
+        notes.append(
+            f"It is weakest on the {worst.n_rows:,} rows with {worst.label} variables "
+            f"missing (RMSE {worst.rmse[comparison.recommended]:.4g})."
+        )
+    kinds = [("columns", line) for line in comparison.encoder.describe()]
+    return section(
+        "What to use",
+        element("p", recommendation(comparison), class_="lead"),
+        *(paragraph(note) for note in notes),
+        facts([*kinds, *(("note", note) for note in comparison.notes)]),
+    )
+
+
+def _comparison(comparison: Comparison) -> Html:
+    rows = []
+    for trial in comparison.trials:
+        score = comparison.scores.get(trial.name)
+        if score is None:
+            rows.append([trial.name, *[None] * 6, trial.seconds.mean(), trial.failure])
+            continue
+        rows.append(
+            [
+                trial.name,
+                score.r2,
+                score.low,
+                score.high,
+                score.behind,
+                score.rmse,
+                score.mae,
+                trial.seconds.mean(),
+                trial.candidate.about
+                + (" (used today)" if trial.candidate.rival else ""),
+            ]
+        )
+    rows.sort(key=lambda row: -np.inf if row[1] is None else -row[1])
+    rows.sort(key=lambda row: row[1] is None)
+    n_folds = int(comparison.fold.max()) + 1
+    kept = " that keep groups together" if comparison.groups is not None else ""
+    return section(
+        "The comparison",
+        figure(
+            figures.scores(comparison),
+            f"R2 of the predictions in {n_folds}-fold cross-validation{kept}, with "
+            "95 % intervals by a bootstrap of the rows. Orange: recommended; blue: "
+            "missfit; grey: used today. Intervals of two predictors may overlap "
+            "although one is surely better, since they meet the same rows: see the "
+            "column “behind”.",
+            name="scores",
+        ),
+        table(
+            [
+                Column("predictor"),
+                Column("R2", ".4f"),
+                Column("low", ".4f"),
+                Column("high", ".4f"),
+                Column("behind", ".4f"),
+                Column("RMSE", ".4g"),
+                Column("MAE", ".4g"),
+                Column("s / fit", ".2f"),
+                Column("what it is"),
+            ],
+            rows,
+            caption="Behind: R2 below the best, on the same rows.",
+        ),
+    )
+
+
+def _picture(comparison: Comparison) -> Html:
+    if not comparison.mask.any():
+        return section("What is missing", paragraph("Nothing: the table is complete."))
+    from missfit.patterns import group_rows
+
+    groups = group_rows(comparison.mask)
+    shown = min(figures.MOST_PATTERNS, len(groups.patterns))
+    share = np.sort(groups.n_rows)[::-1][:shown].sum() / len(comparison.y)
+    complete = (~comparison.mask.any(axis=1)).mean()
+    rates = figure(
+        figures.missing_rates(comparison),
+        "Share of the rows in which each variable is missing"
+        + (
+            f" (the {figures.MOST_VARIABLES} most often missing)."
+            if len(comparison.names) > figures.MOST_VARIABLES
+            else "."
+        ),
+        name="rates",
+    )
+    patterns = figure(
+        figures.pattern_matrix(comparison),
+        f"The {shown} most frequent of {len(groups.patterns):,} patterns hold "
+        f"{share:.0%} of the rows. Orange: missing. {complete:.0%} of the rows are "
+        "complete.",
+        name="patterns",
+    )
+    together = figures.co_missing(comparison)
+    parts = [rates, patterns]
+    if together is not None:
+        parts.append(
+            figure(
+                together,
+                "Variables that are missing together: red, always together; blue, one "
+                "or the other.",
+                name="together",
+            )
+        )
+    return section("What is missing", *parts)
+
+
+def _errors(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    chosen = comparison.recommended
+    rivals = sorted(_rivals(comparison), key=lambda n: -comparison.scores[n].r2)[:2]
+    names = list(dict.fromkeys([chosen, comparison.best, *rivals]))
+    shown = [chosen, *(name for name in names if name != chosen)][:3]
+    rows = [
+        [
+            ", ".join(found.missing) or "none",
+            found.n_rows,
+            *(found.rmse[name] for name in shown),
+            found.share,
+        ]
+        for found in diagnosis.by_pattern
+    ]
+    return section(
+        "Where it errs",
+        figure(
+            figures.errors_by_count(diagnosis, names, chosen),
+            "Root mean squared error on rows by the number of variables missing.",
+            name="by-count",
+        ),
+        table(
+            [
+                Column("missing"),
+                Column("rows", ",d"),
+                *(Column(f"RMSE {name}", ".4g") for name in shown),
+                Column("share of error", ".1%"),
+            ],
+            rows,
+            caption=f"The {len(rows)} most frequent patterns; share: of all squared "
+            f"error of {chosen}.",
+            filtered=len(rows) > 8,
+        ),
+    )
+
+
+def _intervals(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    groups = diagnosis.coverage_by_count
+    return section(
+        "Prediction intervals",
+        paragraph(
+            "Intervals of missfit.ConformalRegressor around ",
+            element("strong", comparison.recommended),
+            ", calibrated for each missing pattern, on rows that neither has seen. "
+            "They are what “missfit predict” writes. The guarantee holds where the "
+            "mask does not depend on values; the right-hand picture shows whether it "
+            "holds here.",
+        ),
+        figure(
+            figures.coverage(diagnosis),
+            "Left: coverage against what was asked. Right: coverage of 90 % intervals "
+            "by the number of variables missing; bars are what chance allows at 90 %.",
+            name="coverage",
+        ),
+        table(
+            [
+                Column("missing"),
+                Column("rows", ",d"),
+                Column("covered", ".1%"),
+                Column("median width", ".4g"),
+            ],
+            groups,
+        ),
+    )
+
+
+def more_rows(diagnosis: Diagnosis) -> str:
+    """Answer whether more rows would help, in plain words."""
+    if len(diagnosis.curve) < 2:
+        return "The learning curve could not be drawn."
+    last, before = (
+        diagnosis.curve[-1],
+        diagnosis.curve[-3 if len(diagnosis.curve) > 2 else 0],
+    )
+    doublings = np.log2(last.n_rows / before.n_rows)
+    gain = (last.r2 - before.r2) / max(doublings, 0.1)
+    if gain > 0.01:
+        return (
+            f"Yes: the last doublings of the rows each added about {gain:.3f} to the "
+            "R2, and the curve still rises."
+        )
+    if gain > 0.003:
+        return (
+            f"A little: the last doublings of the rows each added about {gain:.3f} R2."
+        )
+    return (
+        "Hardly: the last doublings of the rows changed the R2 by "
+        f"{gain:+.3f} each. Better variables would help more than more rows."
+    )
+
+
+def _curve(diagnosis: Diagnosis) -> Html:
+    if len(diagnosis.curve) < 2:
+        return section("Would more rows help?", paragraph(more_rows(diagnosis)))
+    return section(
+        "Would more rows help?",
+        paragraph(more_rows(diagnosis)),
+        figure(
+            figures.learning_curve(diagnosis),
+            "R2 of the recommended predictor when it learns from part of the rows, "
+            "with 95 % intervals.",
+            name="curve",
+        ),
+    )
+
+
+def _worth(diagnosis: Diagnosis) -> Html:
+    pairs = [pair for pair in diagnosis.worth if pair[1] > 1e-4]
+    title = "Which variable to measure more often"
+    if not pairs:
+        return section(
+            title, paragraph("None: measuring what is missing would not help.")
+        )
+    name, share = pairs[0]
+    return section(
+        title,
+        paragraph(
+            f"If {name} were always measured, the mean squared error would fall by "
+            f"about {share:.1%}. Computed under one Gaussian of all variables, so that "
+            "only linear dependence counts."
+        ),
+        figure(
+            figures.worth(pairs),
+            "Expected fall of the mean squared error if a variable were never missing.",
+            name="worth",
+        ),
+    )
+
+
+def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
+    """Return what the table says about why values are missing, in plain words."""
+    if not comparison.mask.any():
+        return ["Nothing is missing."]
+    lines = []
+    if diagnosis.little is not None:
+        p = diagnosis.little.p_value
+        verdict = (
+            "the values are not missing completely at random"
+            if p < 0.01
+            else "nothing speaks against values missing completely at random"
+        )
+        lines.append(
+            f"Little's test: chi-squared {diagnosis.little.statistic:,.0f} with "
+            f"{diagnosis.little.freedom:,} degrees of freedom, p = {p:.2g}: {verdict}. "
+            "(It compares means between patterns and takes the variables as Gaussian.)"
+        )
+    telling = [e for e in diagnosis.masks if e.target_p < 0.01]
+    if telling:
+        most = max(telling, key=lambda e: abs(e.target_gap))
+        lines.append(
+            f"The mask itself predicts: in {len(telling)} of {len(diagnosis.masks)} "
+            f"variables the target differs where the value is missing, most for "
+            f"{most.name} ({most.target_gap:+.2f} standard deviations)."
+        )
+    else:
+        lines.append("No variable's being missing goes with the target.")
+    if diagnosis.self_masking is not None:
+        gain, error = diagnosis.self_masking
+        if gain > 2 * error:
+            lines.append(
+                f"Modelling values that hide themselves predicts better, by {gain:.3f} "
+                f"± {error:.3f} R2: a sign that values are missing because of what "
+                "they are (MNAR)."
+            )
+        else:
+            lines.append(
+                "Modelling values that hide themselves (MNAR) does not predict better "
+                f"({gain:+.3f} ± {error:.3f} R2)."
+            )
+    lines.append(
+        "No table can prove that values are missing at random given what is observed: "
+        "ask those who collected it."
+    )
+    return lines
+
+
+def _mechanism(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    lines = [paragraph(line) for line in mechanism(comparison, diagnosis)]
+    if not diagnosis.masks:
+        return section("Why values are missing", *lines)
+    rows = [
+        [e.name, e.rate, e.target_gap, e.target_p, float(e.auc)]
+        for e in sorted(diagnosis.masks, key=lambda e: -e.rate)
+    ]
+    return section(
+        "Why values are missing",
+        *lines,
+        table(
+            [
+                Column("variable"),
+                Column("missing", ".1%"),
+                Column("target gap", "+.2f"),
+                Column("p", ".2g"),
+                Column("AUC", ".2f"),
+            ],
+            rows,
+            caption="Target gap: mean of the target where missing minus where "
+            "observed, in standard deviations; p: of no gap, corrected for the number "
+            "of variables. AUC: how well the values of the other variables predict the "
+            "mask, 0.5 not at all (tried for the most even masks).",
+            filtered=len(rows) > 8,
+        ),
+    )
+
+
+def _reproduce(comparison: Comparison, code: str) -> Html:
+    score = comparison.scores[comparison.recommended].r2
+    return section(
+        "In Python",
+        paragraph(f"This prints the R2 of the recommended predictor, {score:.4f}:"),
+        element("pre", element("code", code)),
+    )
+
+
+def reproducing_code(
+    comparison: Comparison,
+    path: str | Path,
+    *,
+    separator: str = ",",
+    decimal: str = ".",
+    left_out: Sequence[str] = (),
+    group: str | None = None,
+    categorical: Sequence[str] = (),
+) -> str:
+    """Return the Python that prints the recommended predictor's R2.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    path : str or Path
+    separator, decimal : str
+        Of a CSV file.
+    left_out : sequence of str
+        Columns that are no features, beside the target and the groups.
+    group : str, optional
+        The column of the groups.
+    categorical : sequence of str
+    """
+    candidate = comparison.trial(comparison.recommended).candidate
+    imports = dict.fromkeys(
+        [
+            "import missfit",
+            "import pandas as pd",
+            *candidate.imports.split("\n"),
+            "from sklearn.metrics import r2_score",
+            "from sklearn.model_selection import "
+            + ("GroupKFold" if group else "KFold")
+            + ", cross_val_predict",
+            "from sklearn.pipeline import make_pipeline",
+        ]
+    )
+    target = comparison.target
+    out = [target, *([group] if group else []), *left_out]
+    n_folds = int(comparison.fold.max()) + 1
+    kind = "GroupKFold" if group else "KFold"
+    model = candidate.code.format(seed=comparison.seed)
+    encoder = f"categorical={list(categorical)!r}" if categorical else ""
+    folds = f"{kind}({n_folds}, shuffle=True, random_state={comparison.seed})"
+    groups = f", groups=table[{group!r}].astype(str)" if group else ""
+    lines = [
+        f"table = {_reader(path, separator, decimal)}.dropna(subset=[{target!r}])",
+        f"X, y = table.drop(columns={out!r}), table[{target!r}].astype(float)",
+        f"model = make_pipeline(missfit.TableEncoder({encoder}), {model})",
+        f"predicted = cross_val_predict(model, X, y, cv={folds}{groups})",
+        "print(r2_score(y, predicted))",
+    ]
+    return "\n".join([*sorted(imports, key=_import_order), "", *lines])
+
+
+def _import_order(line: str) -> tuple[bool, str]:
+    return line.startswith("from"), line
+
+
+def _reader(path: str | Path, separator: str, decimal: str) -> str:
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        return f"pd.read_parquet({str(path)!r})"
+    if suffix in (".feather", ".arrow"):
+        return f"pd.read_feather({str(path)!r})"
+    options = "".join(
+        f", {name}={value!r}"
+        for name, value, usual in (("sep", separator, ","), ("decimal", decimal, "."))
+        if value != usual
+    )
+    return f"pd.read_csv({str(path)!r}{options})"

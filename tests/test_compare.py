@@ -1,0 +1,368 @@
+"""compare: honest scores, evidence that follows known laws, a page that is safe."""
+
+import contextlib
+import csv
+import io
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from conftest import random_cov
+from missfit import TableEncoder
+from missfit.candidates import CANDIDATES, Candidate, candidate
+from missfit.cli import main
+from missfit.compare import Comparison, Trial, compare_table, diagnose
+from missfit.compare.diagnosis import (
+    count_groups,
+    learning_curve,
+    little_test,
+    mask_evidence,
+    self_masking_gain,
+    worth_of_measuring,
+)
+from missfit.report.table_report import mechanism, more_rows, recommendation
+from missfit.simulate import published
+from missfit.tableio import TrainingTable
+
+QUICK = [
+    candidate(name)
+    for name in ("EMLR", "ConstantImputedLR", "mean + indicator ridge", "ExpandedLR")
+]
+SLOW = [one.name for one in CANDIDATES if one not in QUICK]
+
+
+def table_of(X, y, groups=None):
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    return TrainingTable(frame, np.asarray(y, dtype=float), "y", groups, [])
+
+
+def gaussian(rng, n, d=3, noise=0.5, rate=0.3):
+    X = rng.multivariate_normal(np.zeros(d), random_cov(rng, d), n)
+    y = X.sum(axis=1) + noise * rng.standard_normal(n)
+    X[rng.random(X.shape) < rate] = np.nan
+    return X, y
+
+
+def comparison_of(X, y, **options):
+    return compare_table(table_of(X, y), QUICK, **options)
+
+
+def test_the_predictions_are_those_of_scikit_learns_cross_validation(rng):
+    X, y = gaussian(rng, 300)
+    frame = table_of(X, y).X.assign(city=rng.choice(["a", "b", None], 300))
+    found = compare_table(TrainingTable(frame, y, "y", None, []), QUICK, seed=3)
+    folds = KFold(5, shuffle=True, random_state=3)
+    for trial in found.trials:
+        model = make_pipeline(TableEncoder(), trial.candidate.make(3))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = cross_val_predict(model, frame, y, cv=folds)
+        np.testing.assert_allclose(trial.predictions, expected, rtol=1e-8, atol=1e-8)
+        score = found.scores[trial.name]
+        assert score.r2 == pytest.approx(r2_score(y, expected))
+        assert score.mae == pytest.approx(mean_absolute_error(y, expected))
+        assert score.low < score.r2 < score.high
+
+
+def test_the_interval_of_r2_is_that_of_another_bootstrap(rng):
+    X, y = gaussian(rng, 400)
+    found = comparison_of(X, y)
+    guess = found.trial("EMLR").predictions
+    other = stats.bootstrap(
+        (y, guess), r2_score, paired=True, vectorized=False, method="percentile",
+        n_resamples=600, rng=0,
+    ).confidence_interval  # fmt: skip
+    score = found.scores["EMLR"]
+    # the ends of 400 and 600 draws differ by about a tenth of the width
+    width = other.high - other.low
+    assert score.low == pytest.approx(other.low, abs=0.25 * width)
+    assert score.high == pytest.approx(other.high, abs=0.25 * width)
+
+
+def test_groups_stay_together_and_widen_the_interval(rng):
+    school = np.repeat(np.arange(40), 10)
+    X, y = gaussian(rng, 400)
+    y = y + 2 * rng.standard_normal(40)[school]
+    found = compare_table(table_of(X, y, school), QUICK[:1])
+    for one in range(40):
+        assert len(np.unique(found.fold[school == one])) == 1
+    apart = compare_table(table_of(X, y), QUICK[:1])
+    width = [c.scores["EMLR"].high - c.scores["EMLR"].low for c in (found, apart)]
+    assert width[0] > 1.3 * width[1]
+
+
+def trial_of(name, guess, seconds, rival=False):
+    one = Candidate(name, lambda seed: None, name, "a test", rival=rival)
+    return Trial(one, guess, np.full(5, seconds))
+
+
+def made(y, trials):
+    encoder = TableEncoder().fit(pd.DataFrame({"a": y}))
+    fold = np.arange(len(y)) % 5
+    return Comparison(y[:, None], y, encoder, fold, None, trials, "y", 0)
+
+
+def test_the_quickest_within_a_standard_error_of_the_best_is_recommended(rng):
+    y = rng.standard_normal(1000)
+    error = rng.standard_normal(1000)
+    best = trial_of("best", y + 0.5 * error, 9.0)
+    close = trial_of("close", y - 0.5 * rng.permutation(error), 1.0)
+    far = trial_of("far", y + 0.7 * error, 0.1)
+    found = made(y, [best, close, far])
+    assert found.best in ("best", "close")
+    assert found.recommended == "close"
+    assert found.scores["far"].behind_low > 0  # surely worse
+    assert "Use close" in recommendation(found)
+
+
+def test_a_candidate_that_fails_is_a_result_and_not_the_end(rng):
+    def broken(seed):
+        raise RuntimeError("no such thing")
+
+    X, y = gaussian(rng, 100)
+    bad = Candidate("bad", broken, "", "")
+    found = compare_table(table_of(X, y), [bad, QUICK[0]])
+    assert found.trials[0].failure == "RuntimeError: no such thing"
+    assert found.recommended == "EMLR"
+    with pytest.raises(ValueError, match="no predictor could be fitted: RuntimeError"):
+        compare_table(table_of(X, y), [bad])
+
+
+def test_many_rows_are_drawn_from(rng):
+    X, y = gaussian(rng, 500)
+    found = compare_table(table_of(X, y), QUICK[:1], most_rows=200)
+    assert len(found.y) == 200
+    assert found.notes == ["200 of 500 rows drawn at random"]
+
+
+def test_little_test_follows_its_law_under_mcar_and_rejects_mar(rng):
+    p_values = []
+    for _ in range(60):
+        X, y = gaussian(rng, 300)
+        test = little_test(X, y)
+        assert test is not None
+        p_values.append(test.p_value)
+    # uniform under MCAR
+    assert stats.kstest(p_values, "uniform").pvalue > 0.001
+    X, y = gaussian(rng, 1000, rate=0.0)
+    X[y > np.quantile(y, 0.7), 0] = np.nan
+    test = little_test(X, y)
+    assert test is not None
+    assert test.p_value < 1e-10
+    assert test.freedom == 3 + 4 - 4  # two patterns: (x1, x2, y) and all, less means
+    assert little_test(*gaussian(rng, 50, rate=0.0)) is None
+
+
+def test_what_goes_with_a_mask_is_found_and_chance_is_not(rng):
+    X, y = gaussian(rng, 3000, rate=0.0)
+    X[y > np.quantile(y, 0.8), 0] = np.nan  # with the target
+    X[X[:, 2] > np.quantile(X[:, 2], 0.7), 1] = np.nan  # with another variable
+    X[rng.random(3000) < 0.3, 2] = np.nan  # with nothing
+    evidence = {e.name: e for e in mask_evidence(comparison_of(X, y))}
+    assert evidence["x0"].target_p < 1e-6
+    hidden = np.isnan(X[:, 0])
+    gap = (y[hidden].mean() - y[~hidden].mean()) / y.std()
+    assert evidence["x0"].target_gap == pytest.approx(gap)
+    assert evidence["x1"].auc > 0.8
+    assert evidence["x2"].target_p > 0.01
+    assert 0.45 < evidence["x2"].auc < 0.55
+
+
+def test_self_masking_is_seen_where_it_is_and_not_where_it_is_not():
+    two = [candidate("EMLR"), candidate("SelfMaskedLR")]
+    for setting, expected in (("selfmasked", True), ("mixture1", False)):
+        X, y = published(setting, 4).sample(1500, random_state=0)
+        found = compare_table(table_of(X, y), two, n_folds=3)
+        gain = self_masking_gain(found)
+        assert gain is not None
+        assert (gain[0] > 2 * gain[1]) == expected
+
+
+def test_the_worth_of_measuring_is_that_of_the_known_law(rng):
+    """Independent features: y = 2 a + b + e, a missing in 50 %, b in 20 %.
+
+    Var(y | observed) is 1 + 4 [a missing] + 1 [b missing]: 3.2 on average, of which a
+    costs 2 and b 0.2.
+    """
+    n = 40_000
+    X = rng.standard_normal((n, 2))
+    y = X @ [2, 1] + rng.standard_normal(n)
+    X[rng.random(n) < 0.5, 0] = np.nan
+    X[rng.random(n) < 0.2, 1] = np.nan
+    worth = dict(worth_of_measuring(comparison_of(X, y, most_rows=n, n_folds=2)))
+    # the law is estimated from 40,000 rows: errors below 0.01
+    assert worth["x0"] == pytest.approx(2 / 3.2, abs=0.02)
+    assert worth["x1"] == pytest.approx(0.2 / 3.2, abs=0.01)
+
+
+def test_the_learning_curve_rises_to_the_score_of_the_comparison(rng):
+    X, y = gaussian(rng, 2000, d=8)
+    found = comparison_of(X, y)
+    curve = learning_curve(found, repeats=5)
+    assert [point.n_rows for point in curve] == [160, 320, 640, 1120, 1600]
+    assert curve[0].r2 < curve[-1].r2
+    # with all rows it is the cross-validation itself
+    assert curve[-1].r2 == pytest.approx(found.scores[found.recommended].r2, abs=1e-6)
+
+
+def test_rows_are_grouped_by_number_missing_with_enough_in_each():
+    mask = np.zeros((200, 4), dtype=bool)
+    mask[100:160, 0] = True
+    mask[160:195, :2] = True
+    mask[195:, :] = True
+    groups = count_groups(mask)
+    assert [(label, int(rows.sum())) for label, rows in groups] == [
+        ("0", 100),
+        ("1", 60),
+        ("2 to 4", 40),
+    ]
+    assert sum(rows.astype(int) for _, rows in groups).tolist() == [1] * 200
+
+
+def test_coverage_on_new_rows_is_what_was_asked(rng):
+    X, y = gaussian(rng, 6000, rate=0.2)
+    found = diagnose(comparison_of(X, y))
+    for asked, actual in found.coverage:
+        # 1,200 test and 1,200 calibration rows: standard error up to 0.02
+        assert actual == pytest.approx(asked, abs=0.06)
+    assert all(0.84 < group[2] <= 1 for group in found.coverage_by_count)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A table with hostile names, compared from the command line."""
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(5)
+    n = 240
+    frame = pd.DataFrame(
+        {
+            "<script>alert(1)</script>": rng.normal(size=n),
+            'cost in $ & "more"': rng.normal(size=n),
+            "город": rng.choice(["<b>a</b>", "b", "c"], n),
+            "day": np.datetime64("2020-01-01") + rng.integers(0, 900, n),
+            "code": rng.integers(0, 3, n),
+        }
+    )
+    y = frame.iloc[:, 0] + (frame["город"] == "b") + 0.3 * rng.normal(size=n)
+    frame = frame.mask(rng.random(frame.shape) < 0.2).assign(**{"<i>y</i>": y})
+    frame.to_csv(folder / "t.csv", index=False, sep=";", encoding="utf-8-sig")
+    skip = [part for name in SLOW for part in ("--skip", name)]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        given = ["compare", str(folder / "t.csv"), "--target", "<i>y</i>", *skip]
+        options = ["--out", str(folder / "out"), "--categorical", "code", "--jobs", "1"]
+        code = main([*given, *options])
+    assert code == 0
+    return folder, out.getvalue(), (folder / "out" / "report.html").read_text()
+
+
+def test_the_table_is_printed_and_results_are_written(report):
+    folder, printed, _ = report
+    for one in QUICK:
+        assert re.search(rf"^{re.escape(one.name)} +-?[\d.]+ ", printed, re.M)
+    assert "Use " in printed
+    with (folder / "out" / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(QUICK) * 5
+    assert sum(int(r["rows"]) for r in rows if r["predictor"] == "EMLR") == 240
+
+
+def test_names_of_the_table_are_escaped_everywhere(report):
+    *_, page = report
+    for hostile in ("<script>alert", "<b>a</b>", "<i>y</i>"):
+        assert hostile not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "город" in page
+
+
+def test_the_page_loads_nothing(report):
+    *_, page = report
+    assert not re.search(r"""(src|href)\s*=\s*["']?\s*(https?:)?//""", page)
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_report_holds_what_it_promises(report):
+    *_, page = report
+    for heading in (
+        "What to use", "The comparison", "What is missing", "Where it errs",
+        "Prediction intervals", "Would more rows help?",
+        "Which variable to measure more often", "Why values are missing", "In Python",
+    ):  # fmt: skip
+        assert f"<h2>{heading}</h2>" in page
+    assert page.count("<svg") >= 7
+
+
+def test_the_python_of_the_report_prints_its_score(report, monkeypatch):
+    folder, _, page = report
+    monkeypatch.chdir(folder)
+    import html
+
+    code = re.search(r"<code>(.*?)</code>", page, re.S)
+    assert code is not None
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(html.unescape(code[1]), {})
+    promised = re.search(r"R2 of the recommended predictor, (-?[\d.]+)", page)
+    assert promised is not None
+    assert float(said.getvalue()) == pytest.approx(float(promised[1]), abs=6e-5)
+
+
+def test_a_complete_table_and_one_with_a_single_variable_are_reported(tmp_path, rng):
+    frame = pd.DataFrame({"a": rng.normal(size=80)}).assign(y=lambda t: t["a"] * 2)
+    frame["y"] += rng.normal(size=80)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    skip = [part for name in SLOW for part in ("--skip", name)]
+    arguments = ["compare", str(tmp_path / "t.csv"), "--target", "y", "--jobs", "1"]
+    assert main([*arguments, *skip, "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Nothing: the table is complete." in page
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", [], "is empty"),
+        ("y\n1\n2\n", [], "no column beside the target"),
+        ("a,b\n1,2\n", [], "--target 'y'"),
+        ("a,y\n" + "1,2\n" * 60, [], "'y' is 2 in every row"),
+        ("a,y\n" + "1,up\n2,down\n" * 60, [], "holds text, such as 'up'"),
+        ("a,a,y\n" + "1,2,3\n" * 60, [], "more than one column named 'a'"),
+        ("a,y\n1,1\nx,2\n" + "3,4\n" * 60, [], "'a' mixes numbers"),
+        ("a,y\n1,1\n2,2\n", [], "2 rows with a target; at least 50"),
+        ("a,y\n" + "1,1\n2,2\n" * 60, ["--skip", "Magic"], "no predictor known"),
+        ("a,y\n" + "1,1\n2,2\n" * 60, ["--folds", "1"], "at least 2"),
+        ("a,y\n" + "1,1\n2,2\n" * 60, ["--group", "g"], "--group 'g'"),
+    ],
+)
+def test_what_compare_refuses_is_one_line_and_no_report(
+    capsys, tmp_path, text, options, message
+):
+    (tmp_path / "t.csv").write_text(text)
+    out = tmp_path / "out"
+    given = ["compare", str(tmp_path / "t.csv"), "--target", "y", "--out", str(out)]
+    code = main([*given, *options])
+    said, err = capsys.readouterr()
+    assert code == 2
+    assert err.startswith("missfit: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not out.exists()
+    assert said == ""
+
+
+def test_plain_words_say_what_the_numbers_say(rng):
+    X, y = gaussian(rng, 1500, rate=0.2)
+    found = comparison_of(X, y)
+    diagnosis = diagnose(found)
+    words = " ".join(mechanism(found, diagnosis))
+    assert "nothing speaks against" in words
+    assert "No variable's being missing goes with the target" in words
+    assert more_rows(diagnosis).split(":")[0] in ("Yes", "A little", "Hardly")
