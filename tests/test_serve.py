@@ -242,6 +242,23 @@ def test_every_candidate_can_be_fitted_saved_and_loaded(tmp_path, name):
     assert again.missingness.keys == model.missingness.keys
 
 
+def test_a_boosted_default_can_be_saved_and_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = 3 * np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=600)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = fit_table(TrainingTable(frame, y, "y", None, []))
+    assert model.predictor == "AutoRegressor"
+    assert model.regressor.base_.parts_  # boosting earned its place
+    save_model(tmp_path / "m.skops", model)
+    again = load_model(tmp_path / "m.skops")
+    np.testing.assert_array_equal(
+        again.regressor.predict_interval(X), model.regressor.predict_interval(X)
+    )
+    assert str(again.regressor.base_.explain()) == str(model.regressor.base_.explain())
+
+
 def test_the_schema_can_be_read_without_missfit(folder):
     with zipfile.ZipFile(folder / "model.skops") as archive:
         schema = json.loads(archive.read(HEADER))

@@ -19,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from missfit.estimators import (
     EMLR,
     MICELR,
+    AutoRegressor,
+    ConditionalImputedLR,
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
@@ -46,6 +48,8 @@ class Candidate(NamedTuple):
         What people use today, not a predictor of the library.
     cost : float
         Rough time to fit, for the time left: 1 is that of EMLR.
+    takes_groups : bool
+        Whether its fit keeps the rows of a group together.
     fit_many : callable, optional
         Fits models to tables as one batch, where it has that.
     """
@@ -57,6 +61,7 @@ class Candidate(NamedTuple):
     imports: str = "import missfit"
     rival: bool = False
     cost: float = 1.0
+    takes_groups: bool = False
     fit_many: Callable[[list, list], None] | None = None
 
 
@@ -78,6 +83,12 @@ def _iterative_ridge(seed: int) -> Any:
 
 CANDIDATES = [
     Candidate("EMLR", lambda _: EMLR(), "missfit.EMLR()", "one Gaussian by EM"),
+    Candidate(
+        "ConditionalImputedLR",
+        lambda _: ConditionalImputedLR(),
+        "missfit.ConditionalImputedLR()",
+        "conditional expectations, indicators, ridge",
+    ),
     Candidate(
         "ConstantImputedLR",
         lambda _: ConstantImputedLR(),
@@ -112,6 +123,14 @@ CANDIDATES = [
         lambda _: ExpandedLR(min_rows=30, fallback=ConstantImputedLR()),
         "missfit.ExpandedLR(min_rows=30, fallback=missfit.ConstantImputedLR())",
         "one linear model per pattern",
+    ),
+    Candidate(
+        "AutoRegressor",
+        lambda seed: AutoRegressor(random_state=seed),
+        "missfit.AutoRegressor(random_state={seed})",
+        "the default: a linear base, boosted where it pays",
+        cost=60,
+        takes_groups=True,
     ),
     Candidate(
         "FactorizedLR",
@@ -172,7 +191,7 @@ CANDIDATES = [
         fit_many=fit_many,
     ),
 ]
-DEFAULT = "EMLR"
+DEFAULT = "AutoRegressor"
 
 
 def candidate(name: str) -> Candidate:

@@ -221,7 +221,7 @@ def compare_table(
     done = 0.0
     with Parallel(n_jobs=n_jobs) as parallel:
         for one in candidates:
-            trials.append(_trial(one, X, y, fold, seed, parallel))
+            trials.append(_trial(one, whole, parallel))
             done += one.cost
             if on_trial:
                 on_trial(whole, trials[-1], done / work)
@@ -249,11 +249,15 @@ class _Fit(NamedTuple):
     failure: str
 
 
-def _trial(one: Candidate, X, y, fold, seed: int, parallel: Parallel) -> Trial:
+def _trial(one: Candidate, whole: Comparison, parallel: Parallel) -> Trial:
     """Fit a candidate to all folds but one, each in turn."""
+    X, y, fold, seed = whole.X, whole.y, whole.fold, whole.seed
     parts = range(fold.max() + 1)
     if one.fit_many is None:
-        tasks = (delayed(fit_and_predict)(one, X, y, fold == k, seed) for k in parts)
+        tasks = (
+            delayed(fit_and_predict)(one, X, y, fold == k, seed, whole.groups)
+            for k in parts
+        )
         fits: list[Any] = list(parallel(tasks) or [])
     else:  # networks of all folds train as one batch
         fits = _fit_all(one, X, y, [fold == k for k in parts], seed)
@@ -264,13 +268,18 @@ def _trial(one: Candidate, X, y, fold, seed: int, parallel: Parallel) -> Trial:
     return Trial(one, predictions, np.array([fit.seconds for fit in fits]), failure)
 
 
-def fit_and_predict(one: Candidate, X, y, test: NDArray[np.bool_], seed: int) -> _Fit:
+def fit_and_predict(
+    one: Candidate, X, y, test: NDArray[np.bool_], seed: int, groups=None
+) -> _Fit:
     """Fit to the rows that are not of the test, and predict those that are."""
     start = time.perf_counter()
+    options = {}
+    if one.takes_groups and groups is not None:
+        options["groups"] = groups[~test]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of convergence, rare patterns; a trial
-            model = one.make(seed).fit(X[~test], y[~test])
+            model = one.make(seed).fit(X[~test], y[~test], **options)
             predictions = model.predict(X[test])
         failure = "" if np.isfinite(predictions).all() else "predictions not finite"
     except Exception as error:  # a candidate that fails is a result, not the end

@@ -332,7 +332,12 @@ def learning_curve(
             sizes.append(len(train))
     fits = Parallel(n_jobs=n_jobs)(
         delayed(fit_and_predict)(
-            one, comparison.X[rows], comparison.y[rows], is_test, comparison.seed
+            one,
+            comparison.X[rows],
+            comparison.y[rows],
+            is_test,
+            comparison.seed,
+            None if comparison.groups is None else comparison.groups[rows],
         )
         for rows, is_test in tasks
     )

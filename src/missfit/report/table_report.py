@@ -469,6 +469,9 @@ def reproducing_code(
     encoder = f"categorical={list(categorical)!r}" if categorical else ""
     folds = f"{kind}({n_folds}, shuffle=True, random_state={comparison.seed})"
     groups = f", groups=table[{group!r}].astype(str)" if group else ""
+    if group and candidate.takes_groups:
+        name = candidate.name.lower()  # the step of the pipeline
+        groups += f", params={{'{name}__groups': table[{group!r}]}}"
     lines = [
         f"table = {_reader(path, separator, decimal)}.dropna(subset=[{target!r}])",
         f"X, y = table.drop(columns={out!r}), table[{target!r}].astype(float)",
