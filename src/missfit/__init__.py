@@ -8,6 +8,7 @@
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
 - `missfit.ConformalRegressor`: intervals that are valid for every missing pattern.
+- `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.TableFile`: some columns of a file, to fit from and to predict.
 - `missfit.simulate`: laws whose Bayes predictor is known, and the paper's data.
@@ -26,6 +27,7 @@ from missfit.estimators import (
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
+    PartialPooling,
     PatternMixtureLR,
     SelfMaskedLR,
     TableEncoder,
@@ -45,6 +47,7 @@ __all__ = [
     "ExpandedLR",
     "FactorizedLR",
     "NeuMiss",
+    "PartialPooling",
     "PatternMixtureLR",
     "PatternMoments",
     "SelfMaskedLR",
