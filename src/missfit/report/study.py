@@ -20,6 +20,7 @@ from missfit.report.page import (
 )
 from missfit.study.collect import Collected
 from missfit.study.figures import colour_of, shown_methods
+from missfit.study.findings import findings
 from missfit.study.grid import Study
 from missfit.study.progress import duration
 from missfit.study.published import beside_published
@@ -79,6 +80,7 @@ def study_page(
     parts = [
         _warning(collected),
         section("Figures", _switches(collected.table), *_figures(collected, published)),
+        section("What it shows", *_findings(collected.table)),
         section("Ours against published", *_beside(collected.table)),
         section("What was run", _what_was_run(study, collected, command)),
     ]
@@ -164,6 +166,24 @@ def _beside(results) -> list[Html]:
         "not. n is the number of training rows."
     )
     return [text, table(columns, rows, name="beside", filtered=True)]
+
+
+def _findings(results) -> list[Html]:
+    found = findings(results)
+    if not found:
+        return [paragraph("Nothing of the paper's settings has been run yet.")]
+    parts = []
+    for number, finding in enumerate(found):
+        columns = [Column(name) for name in finding.columns]
+        rows = [[_shown(value) for value in row] for row in finding.rows]
+        parts.append(element("h3", finding.title))
+        parts.append(paragraph(finding.text))
+        parts.append(table(columns, rows, name=f"finding{number + 1}"))
+    return parts
+
+
+def _shown(value):
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def _failures(results) -> Html:

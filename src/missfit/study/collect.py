@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from missfit.files import whole_file
 from missfit.study.figures import possible_figures, save_figures
+from missfit.study.findings import findings, markdown
 from missfit.study.grid import Study
 from missfit.study.published import bayes_rates, beside_published
 from missfit.study.records import read_records, tidy_table, write_table
@@ -32,7 +34,7 @@ class Collected(NamedTuple):
 
 
 def collect(study: Study, out: str | Path, *, published: bool = False) -> Collected:
-    """Write ``results.parquet`` and the figures of all that is finished in ``out``.
+    """Write the table, the figures and the findings of what is finished in ``out``.
 
     Parameters
     ----------
@@ -48,6 +50,10 @@ def collect(study: Study, out: str | Path, *, published: bool = False) -> Collec
     write_table(table, out / "results.parquet")
     numbers = [k for k in possible_figures(table) if k in study.figures]
     figures = save_figures(table, numbers, out / "figures", published=published)
+    found = findings(table)
+    if found:
+        with whole_file(out / "findings.md") as part:
+            part.write_text(markdown(found), encoding="utf-8")
     keys = [cell.key for cell in study.cells()]
     n_failed = sum(key in records and records[key]["status"] != "ok" for key in keys)
     n_missing = sum(key not in records for key in keys)

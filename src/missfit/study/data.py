@@ -156,10 +156,17 @@ class FileDataSet(DataSet):
         return FileDescription(len(X), X.shape[1], digest)
 
 
-@lru_cache(maxsize=1)
 def _read_table(path: str, target: str, drop: tuple[str, ...]):
+    """Return X, y and the digest of a file, read again only where it has changed."""
+    state = Path(path).stat()
+    return _read_once(path, target, drop, (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=1)
+def _read_once(path: str, target: str, drop: tuple[str, ...], state: tuple):
     import pandas as pd
 
+    del state
     if Path(path).suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: a table must be a .csv or .parquet file.")
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from missfit.networks.base import NetworkRegressor, fit_many
+from missfit.networks.base import NetworkRegressor, fit_many, load_trainer
 from missfit.study.data import DataSet, Parts
 from missfit.study.grid import Cell, import_from
 
@@ -166,7 +166,8 @@ def _version(name: str) -> str:
 
 @cache
 def device() -> str:
-    """Where networks train."""
-    from missfit.networks.base import load_trainer
-
-    return str(load_trainer().jax.devices()[0].device_kind)
+    """Where networks train: "cpu", or the name of an accelerator."""
+    try:
+        return str(load_trainer().jax.devices()[0].device_kind)
+    except ImportError:  # each network's record will say so
+        return "cpu"

@@ -260,7 +260,7 @@ def parse(
         raise StudyError(f"{where} is not TOML: {error}.") from error
     fields = _Fields(content, where)
     title = fields.take("title", str, name)
-    figures = fields.numbers("figures", FIGURES)
+    figures = fields.numbers("figures", FIGURES, empty=True)
     data = [
         item
         for i, entry in enumerate(fields.take("data", list))
@@ -310,14 +310,15 @@ class _Fields:
             )
         return value
 
-    def numbers(self, name: str, *default: Any) -> tuple[int, ...]:
+    def numbers(self, name: str, *default: Any, empty: bool = False) -> tuple[int, ...]:
         """Take whole numbers >= 1, one or a list."""
         self.known.append(name)
         if name not in self.content and default:
             return default[0]
         value: Any = self.content.get(name)
         several: list[Any] = value if isinstance(value, list) else [value]
-        if not several or any(type(v) is not int or v < 1 for v in several):
+        wrong = any(type(v) is not int or v < 1 for v in several)
+        if wrong or not (several or empty):
             raise StudyError(
                 f"{self.where}: {name} = {value!r}; give a whole number >= 1, or a "
                 "list of them."

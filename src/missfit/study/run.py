@@ -9,14 +9,19 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TextIO
 
-from missfit.study.estimate import cell_seconds, network_bytes
-from missfit.study.fit import failure, fit_cells, fit_networks, is_network
+from missfit.networks.base import bucket
+from missfit.study.estimate import (
+    BATCH_BYTES,
+    cell_seconds,
+    network_bytes,
+    network_units,
+)
+from missfit.study.fit import device, failure, fit_cells, fit_networks, is_network
 from missfit.study.grid import Cell, Study
 from missfit.study.progress import Progress
 from missfit.study.records import PartFile, finished, read_records
 
-BATCH_BYTES = 6 * 2**30  # of the tables of networks that train together
-WIDE = 64  # hidden units: narrow networks are not padded to the width of wide ones
+CPU_BATCH_SECONDS = 60.0  # of networks that train together: what a kill can cost
 KILLED = (
     "the process that ran this cell was killed twice, the second time alone: it may "
     "need more memory than there is"
@@ -67,7 +72,7 @@ def run(
 
         _run_groups(data_groups(others), keep, jobs, scheduler, study.folder)
         for batch in network_batches(networks):
-            progress.tell(f"training {len(batch)} networks of {_place(batch)}")
+            progress.tell(f"{len(batch)} networks, {_place(batch)}")
             keep(fit_networks(batch, study.folder))
 
 
@@ -96,31 +101,45 @@ def data_groups(cells: Iterable[Cell]) -> list[list[Cell]]:
     return sorted(groups.values(), key=lambda group: -sum(map(cell_seconds, group)))
 
 
-def network_batches(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
-    """Networks that train together: of equal d and rows, within bounded memory."""
-    groups: dict[tuple, list[Cell]] = {}
-    for cell in cells:
-        wide = _units(cell) > WIDE
-        groups.setdefault((cell.data.rows, cell.data.d, wide), []).append(cell)
-    for (rows, d, _), group in sorted(groups.items()):
-        most = max(1, BATCH_BYTES // network_bytes(rows, d))
-        for start in range(0, len(group), most):
-            yield group[start : start + most]
+def network_batches(
+    cells: Sequence[Cell], *, most_seconds: float | None = None
+) -> Iterator[list[Cell]]:
+    """Networks that train together: of one size of program, within bounded memory.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    most_seconds : float, optional
+        Estimated seconds of a batch on a CPU; by default a minute there, and no bound
+        on an accelerator, which needs many networks to be busy.
+    """
+    if not cells:
+        return
+    if most_seconds is None:
+        most_seconds = CPU_BATCH_SECONDS if device() == "cpu" else float("inf")
+    batch: list[Cell] = []
+    kind, n_bytes, seconds = None, 0, 0.0
+    for cell in sorted(cells, key=lambda cell: (_kind(cell), cell.data.rows)):
+        n_bytes += network_bytes(cell.data.rows, cell.data.d)
+        seconds += cell_seconds(cell)
+        over = n_bytes > BATCH_BYTES or seconds > most_seconds
+        if batch and (over or _kind(cell) != kind):
+            yield batch
+            batch, n_bytes = [], network_bytes(cell.data.rows, cell.data.d)
+            seconds = cell_seconds(cell)
+        kind = _kind(cell)
+        batch.append(cell)
+    yield batch
 
 
-def _units(cell: Cell) -> int:
-    from missfit.networks.mlp import n_units
-
-    width = getattr(cell.method.build(), "width", 1)
-    try:
-        return n_units(width, cell.data.d)
-    except ValueError:  # the fit will say so, and the record
-        return 1
+def _kind(cell: Cell) -> tuple[int, int]:
+    """Return the sizes up to which inputs and widths are padded in a batch."""
+    return bucket(2 * cell.data.d), bucket(network_units(cell))
 
 
 def _place(batch: Sequence[Cell]) -> str:
-    data = batch[0].data
-    return f"d = {data.d}, n = {data.n:,}"
+    d, n = max(c.data.d for c in batch), max(c.data.n for c in batch)
+    return f"d up to {d}, n up to {n:,}"
 
 
 def _run_groups(

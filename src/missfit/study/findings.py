@@ -1,0 +1,206 @@
+"""What a study shows of the paper's three observations, in numbers of its table.
+
+Section 7: three sample-size regimes; about 15 rows per parameter to the Bayes rate
+(Figure 2); hidden units in proportion to d, or to 2^d (Figure 4).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from missfit.study.figures import TITLES, parameters_of, units_of
+from missfit.study.published import bayes_rates
+
+CLOSE = 0.01  # in R2: as good as the Bayes rate, or as the widest network
+
+
+class Finding(NamedTuple):
+    """A table to print: what it says, its columns and rows (None where unknown)."""
+
+    title: str
+    text: str
+    columns: tuple[str, ...]
+    rows: list[tuple]
+
+
+def findings(table: Any) -> list[Finding]:
+    """Return the regimes, the rows per parameter and the widths that a table shows."""
+    done = table[(table["status"] == "ok") & (table["split"] == "test")]
+    done = done[done["setting"].isin(TITLES)]
+    median = done.groupby(["setting", "d", "n", "method"])["r2"].median()
+    every = [regimes(median), rows_to_bayes(median), units_needed(median)]
+    return [finding for finding in every if finding.rows]
+
+
+def regimes(median: Any) -> Finding:
+    """Which predictor is best for each number of rows, at d = 10 or the largest d.
+
+    ``median`` is the median test R2 by setting, d, n and method.
+    """
+    rows = []
+    for setting in _settings(median):
+        part = median[setting]
+        dimensions = part.index.get_level_values("d").unique()
+        d = 10 if 10 in dimensions else max(dimensions)
+        scores = part[d].unstack()
+        networks = [m for m in scores if m.startswith("MLP W")]
+        linear = ["ConstantImputedLR", "EMLR", "MICELR", "ExpandedLR"]
+        for n, row in scores.iterrows():
+            known = row.dropna()
+            best_network = known.reindex(networks).max() if networks else np.nan
+            rows.append(
+                (
+                    setting,
+                    int(d),
+                    int(n),
+                    *(_number(row.get(m)) for m in linear),
+                    _number(best_network),
+                    known.idxmax(),
+                    bayes_rates().get((setting, int(d))),
+                )
+            )
+    return Finding(
+        "Sample-size regimes",
+        "Median test R2 by number of training rows; the MLP is the best of its widths.",
+        (
+            "setting",
+            "d",
+            "n",
+            "ConstantImputedLR",
+            "EMLR",
+            "MICELR",
+            "ExpandedLR",
+            "best MLP",
+            "best of all",
+            "Bayes rate",
+        ),
+        rows,
+    )
+
+
+def rows_to_bayes(median: Any) -> Finding:
+    """Rows per parameter at which ExpandedLR comes within 0.01 of the Bayes rate."""
+    rows = []
+    for setting in _settings(median):
+        part = median[setting]
+        if "ExpandedLR" not in part.index.get_level_values("method"):
+            continue
+        curves = part.xs("ExpandedLR", level="method")
+        for d in curves.index.get_level_values("d").unique():
+            gap = bayes_rates()[setting, int(d)] - curves[d].sort_index()
+            ratio = gap.index.to_numpy() / parameters_of("ExpandedLR", setting, int(d))
+            rows.append(
+                (
+                    setting,
+                    int(d),
+                    parameters_of("ExpandedLR", setting, int(d)),
+                    crossing(ratio, gap.to_numpy(), CLOSE),
+                    interpolated(ratio, gap.to_numpy(), 15.0),
+                )
+            )
+    return Finding(
+        "Rows per parameter",
+        f"Training rows per parameter at which ExpandedLR is within {CLOSE} of the "
+        "Bayes R2 (interpolated between sizes; none where it is not reached), and its "
+        "distance to the Bayes R2 at 15 rows per parameter.",
+        ("setting", "d", "parameters", "rows per parameter", "distance at 15"),
+        rows,
+    )
+
+
+def units_needed(median: Any) -> Finding:
+    """Width from which the MLP is within 0.01 of its widest, at the largest n."""
+    rows = []
+    for setting in _settings(median):
+        part = median[setting]
+        for d in part.index.get_level_values("d").unique():
+            sizes = part[d].unstack("n")
+            scores = sizes[sizes.columns.max()].dropna()
+            widths = {m: units_of(m, setting, int(d)) for m in _networks(scores)}
+            if len(widths) < 2:
+                continue
+            widest = scores[max(widths, key=lambda m: widths[m])]
+            enough = min(u for m, u in widths.items() if scores[m] >= widest - CLOSE)
+            rows.append(
+                (
+                    setting,
+                    int(d),
+                    int(sizes.columns.max()),
+                    enough,
+                    enough / d,
+                    enough / 2**d,
+                    bayes_rates()[setting, int(d)] - float(widest),
+                )
+            )
+    return Finding(
+        "Width of the MLP",
+        f"Fewest hidden units (of the widths tried) within {CLOSE} R2 of the widest "
+        "network, at the largest n: the same multiple of d for mixture 1 and "
+        "self-masking, of 2^d for mixture 3, if the paper is right.",
+        ("setting", "d", "n", "units", "units / d", "units / 2^d", "widest to Bayes"),
+        rows,
+    )
+
+
+def crossing(x, y, level: float) -> float | None:
+    """Return where y falls to a level for good, x on a log scale; None if it does not.
+
+    >>> crossing([1.0, 10.0, 100.0], [0.3, 0.2, 0.0], 0.1).__round__(3)
+    31.623
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    above = np.flatnonzero(y > level)
+    if not len(above):
+        return float(x[0])
+    k = above[-1]
+    if k == len(y) - 1:
+        return None
+    share = (y[k] - level) / (y[k] - y[k + 1])
+    return float(np.exp(np.log(x[k]) + share * (np.log(x[k + 1]) - np.log(x[k]))))
+
+
+def interpolated(x, y, at: float) -> float | None:
+    """Return y at a point, x on a log scale; None outside the points."""
+    if not x[0] <= at <= x[-1]:
+        return None
+    return float(np.interp(np.log(at), np.log(x), y))
+
+
+def markdown(found: list[Finding]) -> str:
+    """Return findings as Markdown."""
+    parts = []
+    for finding in found:
+        lines = [f"### {finding.title}", "", finding.text, ""]
+        lines.append("| " + " | ".join(finding.columns) + " |")
+        lines.append("|" + "---|" * len(finding.columns))
+        lines += ["| " + " | ".join(map(shown, row)) + " |" for row in finding.rows]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def shown(value: Any) -> str:
+    """Return a value for people.
+
+    >>> shown(18750), shown(0.12345), shown(None)
+    ('18,750', '0.1234', 'none')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < 10 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or np.isnan(value) else float(value)
+
+
+def _settings(median: Any) -> list[str]:
+    there = set(median.index.get_level_values("setting"))
+    return [setting for setting in TITLES if setting in there]
+
+
+def _networks(names) -> list[str]:
+    return [m for m in names.index if m.startswith("MLP W")]
