@@ -183,8 +183,8 @@ def markdown(found: list[Finding]) -> str:
 def shown(value: Any) -> str:
     """Return a value for people.
 
-    >>> shown(18750), shown(0.12345), shown(None)
-    ('18,750', '0.1234', 'none')
+    >>> shown(18750), shown(0.12346), shown(None)
+    ('18,750', '0.1235', 'none')
     """
     if value is None:
         return "none"
