@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test test-slow lint bench clean
+.PHONY: run test test-slow lint bench browser clean
 
 run: $(INSTALLED)
 	$(BIN)/missfit study quick
@@ -24,6 +24,9 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	for name in moments linear networks; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+browser: # for the tests that open a report as a reader would
+	apt-get install --yes --quiet chromium
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
