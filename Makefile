@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+TABLES := moments linear networks $(if $(wildcard benchmarks/auto.py),auto) scale
 
 .PHONY: run test test-slow lint bench browser clean
 
@@ -23,7 +24,9 @@ lint: $(INSTALLED)
 	$(BIN)/codespell
 
 bench: $(INSTALLED)
-	for name in moments linear networks; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+	for name in $(TABLES); do \
+	  $(BIN)/python benchmarks/header.py && $(BIN)/python benchmarks/$$name.py || exit 1; \
+	done
 
 browser: # for the tests that open a report as a reader would
 	apt-get install --yes --quiet chromium

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from missfit.patterns import PatternGroups, group_rows
 from missfit.tables import as_floats, blocks, n_threads, refuse_rows
 
-BATCH_DOUBLES = 2**18  # 2 MB: rows gathered at once stay in the cache
+BATCH_DOUBLES = 2**17  # 1 MB: rows gathered at once stay in the cache
 LARGEST = 1e150  # squares beyond overflow float64
 SMALLEST = 1e-140  # squares below lose digits, then vanish
 BLOCK_DOUBLES = 2**22  # 32 MB: scatter matrices handed out at once by blocks()

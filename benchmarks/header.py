@@ -1,0 +1,49 @@
+"""Print the commit and the machine that a table was measured on."""
+
+import os
+import platform
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+import missfit
+
+
+def commit():
+    """Return the short hash, with + where files differ from it."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        head = subprocess.run(
+            [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+        ).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True
+        ).stdout
+    except FileNotFoundError:
+        return "unknown"
+    return (head or "unknown") + ("+" if changed else "")
+
+
+def cpu():
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def header():
+    """Return one line: commit, day, machine, load, versions."""
+    load = f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return (
+        f"missfit {missfit.__version__} at {commit()}, {date.today()}, {cpu()}, "
+        f"{os.cpu_count()} cores, {load}, Python {platform.python_version()}, "
+        f"numpy {np.__version__}"
+    )
+
+
+if __name__ == "__main__":
+    print(header())
