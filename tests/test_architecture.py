@@ -42,7 +42,7 @@ MAY_IMPORT = {
         "sources",
         "tables",
     },
-    "networks": {"estimators", "moments", "tables"},
+    "networks": {"engine", "estimators", "moments", "sources", "tables"},
     "files": set(),
     "study": {"files", "networks", "simulate", "theory"},
     "report": {"compare", "files", "patterns", "study"},

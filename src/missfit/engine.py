@@ -23,6 +23,7 @@ from missfit.sources import (
     feature_chunks,
     is_dask,
     named_columns,
+    open_source,
 )
 from missfit.tables import as_floats
 
@@ -50,7 +51,7 @@ def fold_moments(source: Source, check: Check, cv: Any = 1) -> list[PatternMomen
     deal = deal_chunks(1) if cv == 1 else None
     if deal is None and source.n_rows is not None:
         deal = deal_rows(source.n_rows, cv)
-    chunks = _full_chunks(source.chunks(), check)
+    chunks = full_chunks(source, check)
     if deal is None:
         deal, chunks = _deal_unknown(chunks, cv)
     folds: dict[int, PatternMoments] = {}
@@ -90,11 +91,11 @@ def _both(first: list[Rows], rest: Iterator[Rows]) -> Iterator[Rows]:
     yield from rest
 
 
-def _full_chunks(chunks: Iterator[Chunk], check: Check) -> Iterator[Rows]:
-    """Check chunks and join small ones: every table of moments has a price."""
+def full_chunks(source: Source, check: Check) -> Iterator[Rows]:
+    """Yield checked chunks, small ones joined: every table of moments has a price."""
     waiting: list[Rows] = []
     n_waiting, n_seen, found = 0, 0, False
-    for number, chunk in enumerate(chunks):
+    for number, chunk in enumerate(source.chunks()):
         if np.shape(chunk.X)[:1] == (0,):
             continue
         try:
@@ -264,6 +265,24 @@ def _dataframe_table(X: Any, y: Any, sample_weight: Any) -> DaskTable:
     like, target, _ = named_columns(X._meta, y, sample_weight)
     n_targets = target.shape[1] if target.ndim == 2 else 1
     return DaskTable(X, y, sample_weight, None, like, target.ndim, n_targets)
+
+
+def any_source(X: Any, y: Any = None, sample_weight: Any = None) -> Source:
+    """Return the chunks of any source; of a Dask table one partition after another."""
+    if not is_dask(X):
+        return open_source(X, y, sample_weight)
+    table = dask_table(X, y, sample_weight)
+
+    def chunks() -> Iterator[Chunk]:
+        for i in range(table.X.npartitions):
+            part = [
+                values.partitions[i] if is_dask(values) else values
+                for values in (table.X, table.y, table.weight)
+            ]
+            yield named_columns(*load_dask().compute(*part))
+
+    n_rows = None if table.n_rows is None else sum(table.n_rows)
+    return Source(chunks, n_rows, again=True)
 
 
 def _refuse_unequal(n_ours: int, n_theirs: int, name: str) -> None:

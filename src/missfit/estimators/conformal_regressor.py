@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state, column_or_1d
 
 from missfit.estimators.base import NanRegressor
 from missfit.patterns import group_rows
+from missfit.sources import comes_in_chunks
 from missfit.tables import blocks
 
 METHODS = ("auto", "exact", "nested")
@@ -146,6 +147,8 @@ class ConformalRegressor(NanRegressor):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict rows, NaN where missing: what the base says."""
+        if comes_in_chunks(X):
+            return self._predict_chunks(X)
         X = self._check_predict(X)
         return self.base_.predict(X)
 

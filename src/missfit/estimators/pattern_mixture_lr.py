@@ -25,6 +25,7 @@ from missfit.mixture import (
 )
 from missfit.moments import PatternMoments
 from missfit.patterns import PatternGroups, find_keys, group_rows, pattern_keys
+from missfit.sources import comes_in_chunks
 
 MAX_COMPONENTS = 8  # where the number is chosen
 START_PATTERNS = 256  # the heaviest patterns, which the starts are tried on
@@ -221,6 +222,8 @@ class PatternMixtureLR(PatternPredictor):
             Also return the standard deviation of y given the pattern and what is
             observed: within the components and between them.
         """
+        if comes_in_chunks(X):
+            return self._predict_chunks(X, return_std=return_std)
         X = self._check_predict(X)
         mean, variance = self._moments_of_target(X, group_rows(np.isnan(X)))
         if return_std:

@@ -23,6 +23,7 @@ from missfit.selfmasking import (
     curve_covariance,
     fit_self_masked,
 )
+from missfit.sources import comes_in_chunks
 from missfit.tables import blocks
 
 START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more
@@ -248,6 +249,8 @@ class SelfMaskedLR(NanRegressor):
             Also return the standard deviation of y given what is observed and what is
             not, sqrt(s2 + b_mis' Var(X_mis | x_obs, mask) b_mis).
         """
+        if comes_in_chunks(X):
+            return self._predict_chunks(X, return_std=return_std)
         X = self._check_predict(X)[:, self._used_]
         coef = np.atleast_2d(self.coef_)[:, self._used_]
         mean = np.empty((len(X), len(coef)))

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from missfit.estimators.base import NanRegressor
 from missfit.moments import check_scale, check_weight
+from missfit.sources import comes_in_chunks, named_columns
 from missfit.tables import blocks
 
 
@@ -210,22 +211,30 @@ class NetworkRegressor(NanRegressor):
     random_state: Any
     verbose: bool
     decays_to_start = False  # else to zero
+    weight_decay_: float
+    params_: dict[str, NDArray]
     n_starts: Any = 1  # of which the last fit keeps the best
     _y_units_: Units
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows.
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            The features, NaN where missing.
-        y : array-like of shape (n,) or (n, t)
-            The target, or several.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the squared errors.
+        X : array-like or DataFrame of shape (n, d), or a source of chunks
+            The features, NaN where missing. A source (see `missfit.EMLR.fit`) of more
+            than 100,000 rows is read twice, so that an iterator does not do: give a
+            function that returns one.
+        y : array-like of shape (n,) or (n, t), str or list of str
+            The target, or several; or the names of their columns.
+        sample_weight : array-like of shape (n,), or str, optional
+            Weights of the squared errors; or the name of their column.
         """
-        fit_many([self], [(X, y, sample_weight)])
+        if comes_in_chunks(X):
+            from missfit.networks.stream import fit_source  # it builds on this module
+
+            return fit_source(self, X, y, sample_weight)
+        fit_many([self], [tuple(named_columns(X, y, sample_weight))])
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -252,15 +261,23 @@ class NetworkRegressor(NanRegressor):
             trial.weight_decay_ = decays[0]
             trial.cv_scores_, trial.loss_curve_ = {}, []
         order = seed + len(trial.loss_curve_)  # another shuffle for each chunk
-        job = Job(trial, X, y, weight, decays, [], [order], [trial.params_])
-        apply, dtype, *_ = trial._kind(job)
-        with trainer.precision(dtype):
-            batch = _Batch(trainer, [job], dtype)
-            net = batch.network(0, 0, trial.weight_decay_, np.arange(len(X)))
-            net.recipe = trainer.Recipe(max_epochs=1, patience=None)
-            (net,) = trainer.train([net], batch.data, apply)
+        recipe = trainer.Recipe(max_epochs=1, patience=None)
+        net = trial._train_more(X, y, weight, seed=order, recipe=recipe)
         trial._keep(net.params, [*trial.loss_curve_, *net.loss_curve])
         return self._become(trial)
+
+    def _train_more(self, X, y, weight, *, seed: int, recipe) -> Any:
+        """Train on some rows from where the network is."""
+        trainer = load_trainer()
+        decay = self.weight_decay_
+        job = Job(self, X, y, weight, (decay,), [], [seed], [self.params_])
+        apply, dtype, *_ = self._kind(job)
+        with trainer.precision(dtype):
+            batch = _Batch(trainer, [job], dtype)
+            net = batch.network(0, 0, decay, np.arange(len(X)))
+            net.recipe = recipe
+            (net,) = trainer.train([net], batch.data, apply)
+        return net
 
     def _job(self, X, y, sample_weight=None) -> Job:
         """Return what there is to train, units and candidates set."""
@@ -326,7 +343,9 @@ class NetworkRegressor(NanRegressor):
         return float(np.mean(1 - ratio))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict rows, NaN where missing."""
+        """Predict rows, NaN where missing; chunks in, chunks out."""
+        if comes_in_chunks(X):
+            return self._predict_chunks(X)
         X = self._check_predict(X)
         prediction = np.empty((len(X), len(self._y_units_.shift)))
         widest = max(max(p.shape) for p in self.params_.values())
