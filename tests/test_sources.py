@@ -143,3 +143,21 @@ def test_a_missing_extra_says_how_to_install_it(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: Reading files takes pyarrow" in done.stderr
     assert 'pip install "missfit[study]"' in done.stderr
+
+
+def test_memory_does_not_grow_with_a_parquet_file(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(sources, "CHUNK_DOUBLES", 40_000)  # 10,000 rows
+    part = pyarrow.table(
+        {name: np.random.default_rng(0).random(10_000) for name in "abcy"}
+    )
+    path = tmp_path / "long.parquet"
+    with parquet.ParquetWriter(path, part.schema, compression="none") as writer:
+        for _ in range(100):
+            writer.write_table(part)
+    before, most = pyarrow.total_allocated_bytes(), 0
+    for _ in open_source(path, "y").chunks():
+        most = max(most, pyarrow.total_allocated_bytes() - before)
+    assert path.stat().st_size > 100 * 4 * 10_000 * 8
+    assert most < 10 * 4 * 10_000 * 8  # of 100 row groups, those of a few chunks

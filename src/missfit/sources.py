@@ -314,12 +314,26 @@ def _parquet_reader(path: Path) -> _Reader:
                 )
 
     def batches(names: list[str]) -> Iterator[Any]:
+        size = _chunk_rows(len(names))
         for part in parts:
-            with parquet.ParquetFile(part) as file:
-                yield from file.iter_batches(_chunk_rows(len(names)), columns=names)
+            # pre_buffer would keep all that was read until the file is closed
+            with parquet.ParquetFile(part, pre_buffer=False) as file:
+                for groups in _row_groups(file.metadata, size):
+                    yield from file.iter_batches(size, groups, names)
 
     n_rows = sum(parquet.read_metadata(part).num_rows for part in parts)
     return _Reader(schema.names, n_rows, check, batches)
+
+
+def _row_groups(metadata: Any, n_rows: int) -> Iterator[list[int]]:
+    """Yield consecutive row groups that hold about ``n_rows`` rows together."""
+    groups, held = [], 0
+    for number in range(metadata.num_row_groups):
+        groups.append(number)
+        held += metadata.row_group(number).num_rows
+        if held >= n_rows or number == metadata.num_row_groups - 1:
+            yield groups
+            groups, held = [], 0
 
 
 def _csv_reader(path: Path) -> _Reader:
