@@ -58,9 +58,9 @@ def test_a_mistake_is_named_and_nothing_is_written(tmp_path, change, words, caps
 def test_a_full_disk_leaves_the_old_file(tmp_path):
     out = tmp_path / "table.csv"
     out.write_text("old")
+    line = f"-m missfit simulate mixture1 --d 4 --n 1000 --out {out}"
     done = subprocess.run(
-        f"{sys.executable} -m missfit simulate mixture1 --d 4 --n 1000 --out".split()
-        + [str(out)],
+        [sys.executable, *line.split()],
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),

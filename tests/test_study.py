@@ -17,6 +17,7 @@ from missfit.simulate import published_data
 from missfit.study.data import SimulatedDataSet
 from missfit.study.estimate import cell_seconds
 from missfit.study.grid import parse
+from missfit.study.progress import Progress
 from missfit.study.records import (
     COLUMNS,
     ORDER,
@@ -669,3 +670,24 @@ def test_the_estimate_of_a_study_grows_with_it():
     assert 0 < small.seconds < large.seconds
     assert small.n_cells < large.n_cells
     assert study.cost(paper.cells(), 1).seconds == pytest.approx(2 * large.seconds)
+
+
+def test_progress_is_plain_without_a_terminal_and_a_bar_with_one():
+    import io
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    seconds = {"a": 1.0, "b": 3.0}
+    records = [{"key": "a", "status": "ok"}, {"key": "b", "status": "error"}]
+    plain, live = io.StringIO(), Terminal()
+    for stream in (plain, live):
+        with Progress(seconds, stream) as progress:
+            progress.add(records[:1])
+            assert progress.share == 0.25
+            progress.add(records[1:])
+    assert "\r" not in plain.getvalue()
+    assert "100%  2/2 cells, 1 failed, took 0 s" in plain.getvalue()
+    assert "\r" in live.getvalue()
+    assert "[######..................] 1/2 cells, about 3 s left" in live.getvalue()

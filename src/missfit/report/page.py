@@ -179,7 +179,10 @@ def inline_svg(svg: str, name: str) -> Html:
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg)
     svg = re.sub(r"\bxlink:href=", "href=", svg)
     svg = re.sub(r'\bid="(?!series:)([^"]*)"', rf'id="{name}-\1"', svg)
-    svg = re.sub(r'\bid="(series:[^"]*)"', r'data-series="\1"', svg)
+    # the name of a series shows where the pointer rests on it
+    svg = re.sub(
+        r'\bid="(series:([^"]*))">', r'data-series="\1"><title>\2</title>', svg
+    )
     svg = re.sub(r'href="#', f'href="#{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
     svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--paper)")

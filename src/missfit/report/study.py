@@ -29,7 +29,7 @@ CAPTIONS = {
     1: (
         "Figure 1. Learning curves. R2 against the number of training samples: test "
         "in plain lines (median over the repetitions, 95 % bootstrap interval), "
-        "training in dotted lines (mean). The black line is the Bayes rate, the best "
+        "training in dotted lines (mean). The line across is the Bayes rate, the best "
         "that any predictor can do; the paper could not draw it for self-masking."
     ),
     2: (
@@ -39,7 +39,7 @@ CAPTIONS = {
     ),
     3: (
         "Figure 3. R2 of every method at the largest number of training samples, over "
-        "the repetitions; the black line is the Bayes rate."
+        "the repetitions; the line across is the Bayes rate."
     ),
     4: (
         "Figure 4. Width of the MLP. Test R2 minus the Bayes rate against the number "
@@ -174,7 +174,10 @@ def _findings(results) -> list[Html]:
         return [paragraph("Nothing of the paper's settings has been run yet.")]
     parts = []
     for number, finding in enumerate(found):
-        columns = [Column(name) for name in finding.columns]
+        columns = [
+            Column(name, "," if name in ("n", "parameters") else "")
+            for name in finding.columns
+        ]
         rows = [[_shown(value) for value in row] for row in finding.rows]
         parts.append(element("h3", finding.title))
         parts.append(paragraph(finding.text))

@@ -35,7 +35,7 @@ def cell_seconds(cell: Cell) -> float:
         "missfit.ConstantImputedLR": 0.003 + 5e-8 * n * d,
         "missfit.EMLR": 0.1 + 1.5e-4 * patterns + 1e-7 * n * d,
         "missfit.ExpandedLR": 0.02 + 4.5e-5 * patterns + 2.5e-7 * n * d,
-        "missfit.MICELR": 0.1 + 1.5e-7 * n * d**2,
+        "missfit.MICELR": 0.1 + 2.8e-7 * n * d**2,
     }
     return data + known.get(cell.method.estimator, 0.01 + OTHER * n * d)
 

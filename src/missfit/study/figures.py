@@ -32,7 +32,7 @@ COLOURS = {
     "ExpandedLR": "#2ca02c",
     "MICELR": "#d62728",
 }
-NETWORK_COLOURS = ("#c9b3e6", "#9467bd", "#5e3c8f")
+NETWORK_COLOURS = ("#c9b3e6", "#9467bd", "#6a3fb0")
 OTHER_COLOURS = ("#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 SHOWN = {  # widths of the MLP in figures 1 and 3
     "mixture1": ("MLP W0.3", "MLP W1", "MLP W4"),
@@ -522,7 +522,7 @@ def _dimension_colour(d: int, dimensions) -> str:
     from matplotlib.colors import to_hex
 
     place = list(dimensions).index(d) / max(1, len(dimensions) - 1)
-    return to_hex(matplotlib.colormaps["viridis"](0.92 * (1 - place)))
+    return to_hex(matplotlib.colormaps["viridis"](0.25 + 0.67 * (1 - place)))
 
 
 def _title(setting: str, part=None) -> str:

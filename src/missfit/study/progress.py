@@ -8,6 +8,7 @@ from typing import TextIO
 
 WIDTH = 24
 PLAIN_EVERY = 15.0  # seconds between lines
+TRUSTED = 10.0  # seconds for which the estimate stands against the measurement
 
 
 class Progress:
@@ -80,9 +81,9 @@ class Progress:
         passed = time.monotonic() - self.start
         if self.n_done == len(self.seconds):
             return f"took {duration(passed)}"
-        if self.done <= 0:
-            return f"about {duration(self.total)} left"
-        return f"{duration(passed * (1 - self.share) / self.share)} left"
+        # what was estimated counts until enough has been measured
+        pace = (passed + TRUSTED) / (self.done + TRUSTED)
+        return f"about {duration(pace * (self.total - self.done))} left"
 
 
 def duration(seconds: float) -> str:

@@ -49,9 +49,10 @@ def run(
     out : path
         Folder of the results; its ``parts`` are only ever added to.
     jobs : int, optional
-        Cells at a time, by default one per core.
+        Cells at a time here, by default one per core.
     scheduler : str, optional
-        Address of a Dask scheduler to run the cells on; networks stay here.
+        Address of a Dask scheduler to run the cells on, as many at a time as it can;
+        networks stay here.
     stream : file, optional
         Where progress is shown, by default stderr.
     """
@@ -70,7 +71,9 @@ def run(
             parts.append(records)
             progress.add(records)
 
-        _run_groups(data_groups(others), keep, jobs, scheduler, study.folder)
+        # a cluster knows how many cells it can run at a time
+        at_once = jobs if scheduler is None else -1
+        _run_groups(data_groups(others), keep, at_once, scheduler, study.folder)
         for batch in network_batches(networks):
             progress.tell(f"{len(batch)} networks, {_place(batch)}")
             keep(fit_networks(batch, study.folder))
@@ -179,7 +182,7 @@ def _parallel(groups, started: list[int], jobs: int, folder) -> Iterable:
             started.append(i)
             yield delayed(_numbered)(i, group, folder)
 
-    options: dict[str, Any] = {"batch_size": 1, "pre_dispatch": 2 * jobs}
+    options: dict[str, Any] = {"batch_size": 1, "pre_dispatch": "2 * n_jobs"}
     parallel: Any = Parallel(n_jobs=jobs, return_as="generator_unordered", **options)
     return parallel(tasks())
 
