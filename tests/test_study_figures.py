@@ -12,6 +12,7 @@ from missfit.study.collect import Collected
 from missfit.study.figures import (
     FIGURES,
     box_plots,
+    largest_size,
     learning_curves,
     median_interval,
     possible_figures,
@@ -249,3 +250,10 @@ def test_the_report_works_in_a_browser_without_a_network(report, tmp_path):
         browser.close()
     assert said == []
     assert asked == [path.as_uri()]
+
+
+def test_the_size_of_box_plots_is_one_that_all_methods_have(table):
+    part = table[(table["setting"] == "mixture1") & (table["d"] == 10)]
+    assert largest_size(part) == 75_000
+    few = part[(part["n"] <= 7_500) | (part["method"] == "EMLR")]
+    assert largest_size(few) == 7_500

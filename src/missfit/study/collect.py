@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from missfit.files import whole_file
-from missfit.study.figures import possible_figures, save_figures
+from missfit.study.figures import (
+    largest_size,
+    main_dimension,
+    possible_figures,
+    save_figures,
+)
 from missfit.study.findings import findings, markdown
 from missfit.study.grid import Study
 from missfit.study.published import bayes_rates, beside_published
@@ -61,9 +66,9 @@ def collect(study: Study, out: str | Path, *, published: bool = False) -> Collec
 
 
 def summary(table) -> str:
-    """Return the test R2 of every method at the largest size, as lines of text.
+    """Return the test R2 of every method, as lines of text.
 
-    For each setting at its largest d and n: our median over the repetitions, the
+    For each setting at the d and n of figure 3: our median over the repetitions, the
     published mean and the Bayes rate.
     """
     lines = []
@@ -71,8 +76,8 @@ def summary(table) -> str:
     both = both[both["split"] == "test"]
     for setting in both["setting"].unique():
         part = both[both["setting"] == setting]
-        part = part[part["d"] == part["d"].max()]
-        part = part[part["n"] == part["n"].max()]
+        part = part[part["d"] == main_dimension(part)]
+        part = part[part["n"] == largest_size(part)]
         d, n = int(part["d"].iloc[0]), int(part["n"].iloc[0])
         rate = bayes_rates().get((setting, d))
         bayes = "" if rate is None else f", Bayes rate {rate:.4f}"

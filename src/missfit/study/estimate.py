@@ -6,16 +6,19 @@ of a cloud machine); they are for planning, not for comparing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from missfit.networks.base import bucket
 from missfit.networks.mlp import n_units
 from missfit.study.fit import is_network
 from missfit.study.grid import Cell
 
-# Seconds of one Adam step of one network on 200 rows, on a CPU: per unit and input, and
-# whatever its size (20 inputs and 40 units: 25 microseconds).
-NETWORK_STEP = (6e-6, 2.4e-8)
+# Seconds of one Adam step of one network on 200 rows, on a CPU: whatever its size, and
+# per input and padded unit (measured: 16 inputs with 16 units 16 microseconds, 22 with
+# 64, 56 with 128).
+NETWORK_STEP = (12e-6, 1.5e-8)
 EPOCHS = 270  # median to the paper's stopping rule (mixture1, d = 10, n = 75,000)
 BATCH_BYTES = 6 * 2**30  # of the tables of networks that train together
 OTHER = 2e-6  # per row and feature, of an estimator that is not known here
@@ -23,13 +26,13 @@ WORKER_BYTES = 250 * 2**20  # of a process that has imported what it needs
 
 
 def cell_seconds(cell: Cell) -> float:
-    """Estimated seconds of one cell on one core (networks: on the CPU)."""
+    """Estimated seconds of one cell on one core (of a CPU, for networks too)."""
     d, n = cell.data.d, cell.data.n
     patterns = min(2.0**d, n)
     data = 1e-8 * cell.data.rows * d
     if is_network(cell):
         return data + _network_steps(cell) * (
-            NETWORK_STEP[0] + NETWORK_STEP[1] * 2 * d * network_units(cell)
+            NETWORK_STEP[0] + NETWORK_STEP[1] * 2 * d * bucket(network_units(cell))
         )
     known = {
         "missfit.ConstantImputedLR": 0.003 + 5e-8 * n * d,
@@ -62,6 +65,11 @@ def network_bytes(rows: int, d: int) -> int:
     return 2 * 8 * rows * (2 * d + 2)
 
 
+def n_cores() -> int:
+    """Cores of this machine."""
+    return os.cpu_count() or 1
+
+
 class Cost(NamedTuple):
     """What a run will take; see `cost`."""
 
@@ -85,7 +93,7 @@ def cost(cells: Sequence[Cell], jobs: int) -> Cost:
         len(cells),
         len(networks),
         sum(map(cell_seconds, others)) / jobs,
-        sum(map(cell_seconds, networks)),
+        sum(map(cell_seconds, networks)) / n_cores(),  # they train on all
         max(
             jobs * worker if others else 0,
             WORKER_BYTES + min(BATCH_BYTES, batch * len(networks)),

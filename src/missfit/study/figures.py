@@ -95,7 +95,7 @@ def learning_curves(table, *, published: bool = False):
     """
     done = _done(table)
     done = done[(done["n"] <= LARGEST) | ~done["setting"].isin(TITLES)]
-    d = _dimension(done)
+    d = main_dimension(done)
     done = done[(done["d"] == d) | ~done["setting"].isin(TITLES)]
     settings = _settings(done)
     with _style():
@@ -301,14 +301,14 @@ def units_of(method: str, setting: str, d: int) -> int:
 def box_plots(table, *, published: bool = False):
     """Figure 3: R2 of each method at n = 75,000 and d = 10 over the repetitions."""
     done = _done(table)
-    d = _dimension(done)
+    d = main_dimension(done)
     done = done[(done["d"] == d) | ~done["setting"].isin(TITLES)]
     settings = _settings(done)
     with _style():
         fig, axes = _panels(settings, figsize=(3.9 * len(settings), 3.2))
         for ax, setting in zip(axes[0], settings, strict=True):
             part = done[done["setting"] == setting]
-            n = _largest(part)
+            n = largest_size(part)
             part = part[part["n"] == n]
             methods = shown_methods(part, setting)[::-1]
             for y, method in enumerate(methods):
@@ -480,7 +480,7 @@ def _settings(table) -> list[str]:
     )
 
 
-def _dimension(table) -> int:
+def main_dimension(table) -> int:
     """Return 10 as in the paper, or else the largest d of its settings."""
     dimensions = table[table["setting"].isin(TITLES)]["d"].unique()
     if not len(dimensions):
@@ -488,8 +488,10 @@ def _dimension(table) -> int:
     return 10 if 10 in dimensions else int(max(dimensions))
 
 
-def _largest(table) -> int:
-    sizes = table["n"].unique()
+def largest_size(table) -> int:
+    """Return 75,000 training rows, or the most that all methods have been run on."""
+    n_methods = table.groupby("n")["method"].nunique()
+    sizes = n_methods.index[n_methods == n_methods.max()]
     return LARGEST if LARGEST in sizes else int(max(sizes))
 
 

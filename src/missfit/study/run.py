@@ -13,6 +13,7 @@ from missfit.networks.base import bucket
 from missfit.study.estimate import (
     BATCH_BYTES,
     cell_seconds,
+    n_cores,
     network_bytes,
     network_units,
 )
@@ -62,7 +63,7 @@ def run(
     networks = [cell for cell in cells if is_network(cell)]
     others = [cell for cell in cells if not is_network(cell)]
     parts = PartFile(Path(out) / "parts")
-    seconds = {cell.key: cell_seconds(cell) for cell in networks} | {
+    seconds = {cell.key: cell_seconds(cell) / n_cores() for cell in networks} | {
         cell.key: cell_seconds(cell) / jobs for cell in others
     }
     with Progress(seconds, stream or sys.stderr) as progress:
@@ -113,7 +114,7 @@ def network_batches(
     ----------
     cells : sequence of Cell
     most_seconds : float, optional
-        Estimated seconds of a batch on a CPU; by default a minute there, and no bound
+        Estimated seconds of a batch on one core; by default a minute on a CPU, and no bound
         on an accelerator, which needs many networks to be busy.
     """
     if not cells:
