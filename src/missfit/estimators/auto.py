@@ -34,6 +34,7 @@ from missfit.estimators.heldout import (
     all_and_splits,
     row_splits,
 )
+from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
 from missfit.estimators.race import HOPELESS, Race, Runner
 from missfit.estimators.self_masked_lr import SelfMaskedLR
@@ -42,6 +43,7 @@ from missfit.tables import with_nan
 
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
+POOLED_ROWS = 10  # rows for each pattern from which on it may have a model of its own
 MIXED_ROWS = 20  # rows for each feature from which on there are components to find
 
 
@@ -56,7 +58,7 @@ class AutoRegressor(NanRegressor):
            f(x) = base(x) + u boosted_residual(x) + v (boosted_y(x) - base(x))
 
        come from the same held-out rows (least squares, u and v in [0, 1]); each part
-       must lower their squared error by one standard error, or it is left out.
+       must lower their squared error by 1.5 standard errors, or it is left out.
 
     Everything is refitted inside every fold. The base ends fitted to all rows, the
     boosting is the mean of its fits to the folds.
@@ -260,12 +262,15 @@ def default_candidates(moments: PatternMoments) -> list[Any]:
 
     - always: EMLR (the reference), ConditionalImputedLR, gradient boosting
     - where values are missing: SelfMaskedLR; with at most 20 features FactorizedLR
-    - where patterns repeat (at most 12 features, 20 rows for each): PatternMixtureLR
+    - and where patterns have 10 rows on average: PartialPooling(FactorizedLR())
+    - at most 12 features, and 20 rows for each: PatternMixtureLR
     """
     d, n = moments.n_features, moments.count.sum()
     linear: list[Any] = [EMLR(), ConditionalImputedLR()]
     if moments.patterns.any() and d <= MAX_PAIRED:
         linear.append(FactorizedLR())
+        if len(moments) > 1 and n >= POOLED_ROWS * len(moments):
+            linear.append(PartialPooling(FactorizedLR(alphas=(10.0,))))
     if moments.patterns.any():
         linear.append(SelfMaskedLR())
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:

@@ -20,6 +20,7 @@ from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
 ROUNDS = (50, 200, 500)  # boosting goes on while the last rounds still help
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
+EARNED = 1.5  # paired standard errors that a part must gain: rounds were chosen too
 HOPEFUL = 0.5  # paired standard errors that a first look must show
 MANY_ROWS = 50_000  # from here on boosting takes all threads
 
@@ -175,7 +176,7 @@ def stacked(table: Table, rows: NDArray, residual: NDArray, additions: list) -> 
     """Least-squares weights in [0, 1] of additions to a base; each must earn its place.
 
     Additions are taken one by one, the most useful first, as long as each lowers the
-    held-out loss by more than one paired standard error.
+    held-out loss by more than `EARNED` paired standard errors.
     """
     weight = table.weight[rows]
     groups = None if table.groups is None else table.groups[rows]
@@ -188,7 +189,7 @@ def stacked(table: Table, rows: NDArray, residual: NDArray, additions: list) -> 
             trial = lsq_linear(columns * root[:, None], residual * root, (0.0, 1.0)).x
             trials.append((k, trial, (residual - columns @ trial) ** 2))
         k, trial, new_loss = min(trials, key=lambda t: weight @ t[2])
-        if not paired_gain(loss, new_loss, weight, groups).wins():
+        if not paired_gain(loss, new_loss, weight, groups).wins(EARNED):
             break
         kept, weights, loss = [*kept, k], trial, new_loss
     return Stack(kept, weights, paired_gain(residual**2, loss, weight, groups))
@@ -242,11 +243,11 @@ class Parts(NamedTuple):
     def reason(self) -> str:
         """Say what the flexible parts add."""
         if self.stack is None or not self.kept:
-            return "No flexible part lowers its held-out error by one standard error."
+            return "No flexible part lowers its held-out error enough to be kept."
         gain, error = (x / self.target_variance for x in self.stack.gain)
         return (
             f"The flexible parts add {gain:.4f} +- {error:.4f} to its held-out R2, "
-            "each more than one standard error."
+            f"each more than {EARNED} standard errors."
         )
 
 

@@ -75,6 +75,7 @@ class PartialPooling(NanRegressor):
     (0.56, 1.0)
     """
 
+    is_linear = True
     n_features_in_: int
     base_: Any
     _y_ndim_: int

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
 
+SCOUT_ROWS = 300  # held-out rows of the first split that tell a scout's worth
 SOME_ROWS = 500  # held-out rows from which on a candidate may leave the race
 ENOUGH_ROWS = 2_000  # from which on it must be ahead of the reference to stay
 HOPELESS = 3.0  # paired standard errors behind the best
@@ -81,16 +82,22 @@ class Race:
 
     def _sends_scout(self, runner: Runner, part: HeldOut) -> bool:
         first = len(self.tests) == 1
-        return first and runner.scout is not None and len(part.test) >= ENOUGH_ROWS
+        return first and runner.scout is not None and len(part.test) >= SCOUT_ROWS
 
     def _scout(self, runner: Runner, part: HeldOut) -> None:
-        """Run a candidate only if its scout is ahead of all that ran before it."""
+        """Run a candidate only if its scout comes near what the best gains.
+
+        A scout that gains a third of it may stand for one that gains more than all.
+        """
         runner.run(part, self.table, scout=True)
         if runner.out:
             return
         rivals = [r for r in self.alive() if r is not runner and r.residual]
+        if not rivals:
+            return
         best = min(rivals, key=self.mean_loss)
-        if self.gain(runner, best).wins(0.0):
+        found = self.gain(runner, rivals[0])
+        if found.wins() and found.value > self.gain(best, rivals[0]).value / 3:
             runner.residual = []
             runner.run(part, self.table)
         else:
