@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TABLES := moments linear networks $(if $(wildcard benchmarks/auto.py),auto) scale
 
-.PHONY: run test test-slow lint bench browser clean
+.PHONY: run test test-slow lint bench docs browser clean
 
 run: $(INSTALLED)
 	$(BIN)/missfit study quick
@@ -31,6 +31,11 @@ bench: $(INSTALLED)
 browser: # for the tests that open a report as a reader would
 	apt-get install --yes --quiet chromium
 
+docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -38,4 +43,4 @@ $(INSTALLED): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) out docs/_build docs/gallery docs/generated

@@ -5,6 +5,7 @@ import csv
 import io
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from missfit.report.table_report import mechanism, more_rows, recommendation
 from missfit.simulate import published
 from missfit.tableio import TrainingTable
 
+CHROMIUM = Path("/usr/bin/chromium")
 QUICK = [
     candidate(name)
     for name in ("EMLR", "ConstantImputedLR", "mean + indicator ridge", "ExpandedLR")
@@ -206,7 +208,7 @@ def test_the_learning_curve_rises_to_the_score_of_the_comparison(rng):
     X, y = gaussian(rng, 2000, d=8)
     found = comparison_of(X, y)
     curve = learning_curve(found, repeats=5)
-    assert [point.n_rows for point in curve] == [160, 320, 640, 1120, 1600]
+    assert [point.n_rows for point in curve] == [160, 400, 800, 1600]
     assert curve[0].r2 < curve[-1].r2
     # with all rows it is the cross-validation itself
     assert curve[-1].r2 == pytest.approx(found.scores[found.recommended].r2, abs=1e-6)
@@ -298,6 +300,41 @@ def test_the_report_holds_what_it_promises(report):
     ):  # fmt: skip
         assert f"<h2>{heading}</h2>" in page
     assert page.count("<svg") >= 7
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (390, "dark")], ids=["laptop", "phone"]
+)
+def test_the_report_works_in_a_browser(report, width, scheme):
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason='pip install "missfit[dev]"'
+    )
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
+    path = report[0] / "out" / "report.html"
+    said, asked = [], []
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox"]
+        )
+        page = browser.new_page(
+            viewport={"width": width, "height": 844}, color_scheme=scheme
+        )
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        # only figures and tables may scroll sideways
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        # a click on a head sorts by numbers
+        page.locator("#comparison th button", has_text="RMSE").click()
+        cells = page.locator("#comparison tbody tr td:nth-child(6)")
+        values = cells.evaluate_all("all => all.map(c => Number(c.dataset.value))")
+        assert values == sorted(values)
+        assert len(values) == len(QUICK)
+        browser.close()
+    assert said == []
+    assert asked == [path.as_uri()]
 
 
 def test_the_python_of_the_report_prints_its_score(report, monkeypatch):

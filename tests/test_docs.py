@@ -1,5 +1,6 @@
 """The Python in the README and the docs runs as it stands."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,8 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import missfit
+
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MADE = {"_build", "gallery", "generated"}  # by `make docs`
+PAGES = [ROOT / "README.md"] + [
+    page
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    if not MADE & set(page.relative_to(ROOT).parts)
+]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 SNIPPETS = [
     pytest.param(code, id=f"{page.name}-{i}")
     for page in PAGES
@@ -17,11 +26,37 @@ SNIPPETS = [
 
 
 @pytest.mark.parametrize("code", SNIPPETS)
-def test_the_python_of_a_page_runs(code):
+def test_the_python_of_a_page_runs(code, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_of_the_gallery_runs(path, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_predictor_has_a_page_with_formula_strength_and_weakness():
+    predictors = [name for name in missfit.__all__ if name[0].isupper()]
+    others = {"ConformalRegressor", "PatternMoments", "TableEncoder", "TableFile"}
+    pages = {p.read_text().split("\n")[0]: p.read_text() for p in PAGES}
+    for name in set(predictors) - others:
+        page = pages[f"# {name}"]
+        assert "$$" in page, name
+        assert "**Wins**" in page, name
+        assert "**Fails**" in page, name
 
 
 def test_links_between_pages_lead_somewhere():

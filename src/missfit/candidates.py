@@ -24,6 +24,7 @@ from missfit.estimators import (
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
+    PartialPooling,
     PatternMixtureLR,
     SelfMaskedLR,
 )
@@ -123,6 +124,13 @@ CANDIDATES = [
         lambda _: ExpandedLR(min_rows=30, fallback=ConstantImputedLR()),
         "missfit.ExpandedLR(min_rows=30, fallback=missfit.ConstantImputedLR())",
         "one linear model per pattern",
+    ),
+    Candidate(
+        "PartialPooling",
+        lambda _: PartialPooling(ConditionalImputedLR()),
+        "missfit.PartialPooling(missfit.ConditionalImputedLR())",
+        "conditional imputation, corrected for each pattern",
+        cost=3,
     ),
     Candidate(
         "AutoRegressor",

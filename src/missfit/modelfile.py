@@ -40,6 +40,7 @@ TRUSTED = (
     "missfit.estimators.flexible.FoldModel",
     "missfit.estimators.flexible.Part",
     "missfit.estimators.micelr.MICELR",
+    "missfit.estimators.partial_pooling.PartialPooling",
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",
     "missfit.estimators.self_masked_lr.SelfMaskedLR",
     "missfit.estimators.table_encoder.TableEncoder",

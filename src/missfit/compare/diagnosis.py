@@ -20,7 +20,7 @@ from missfit.estimators import EMLR, ConformalRegressor
 from missfit.patterns import group_rows
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
 MOST_PATTERNS = 300  # of those that the value of a measurement is averaged over
 MOST_MASKS = 6  # masks that are predicted from other values
 MOST_ROWS = 5000  # of these predictions
@@ -314,9 +314,11 @@ def learning_curve(
 ) -> list[CurvePoint]:
     """R2 of the recommended predictor against the rows that it learns from.
 
-    Each of some folds is predicted from parts of the others, which are nested.
+    Each of some folds is predicted from parts of the others, which are nested; the
+    last point is the comparison's own.
     """
-    one = comparison.trial(comparison.recommended).candidate
+    trial = comparison.trial(comparison.recommended)
+    one = trial.candidate
     repeats = min(repeats, int(comparison.fold.max()) + 1)
     rng = np.random.default_rng(comparison.seed)
     order = rng.permutation(len(comparison.y))
@@ -341,18 +343,26 @@ def learning_curve(
         )
         for rows, is_test in tasks
     )
+    known = comparison.fold < repeats
+    y = comparison.y[known]
     points = []
     for start in range(0, len(tasks), repeats):
-        part = range(start, start + repeats)
-        y = np.concatenate([comparison.y[tasks[i][0]][tasks[i][1]] for i in part])
-        guess = np.concatenate([fits[i].predictions for i in part])  # type: ignore
-        if not np.isfinite(guess).all():
-            continue
-        square = (guess - y) ** 2 / y.var()
-        error = float(square.std() / np.sqrt(len(y)))
-        n_rows = round(float(np.mean([sizes[i] for i in part])))
-        points.append(CurvePoint(n_rows, float(1 - square.mean()), error))
+        guess = np.empty(len(comparison.y))
+        for i in range(start, start + repeats):
+            rows, is_test = tasks[i]
+            guess[rows[is_test]] = fits[i].predictions  # type: ignore
+        n_rows = np.mean(sizes[start : start + repeats])
+        if np.isfinite(guess[known]).all():
+            points.append(_curve_point(float(n_rows), guess[known], y))
+    counts = [(comparison.fold != k).sum() for k in range(repeats)]
+    points.append(_curve_point(float(np.mean(counts)), trial.predictions[known], y))
     return points
+
+
+def _curve_point(n_rows: float, guess: NDArray, y: NDArray) -> CurvePoint:
+    square = (guess - y) ** 2 / y.var()
+    error = float(square.std() / np.sqrt(len(y)))
+    return CurvePoint(round(n_rows), float(1 - square.mean()), error)
 
 
 def interval_coverage(

@@ -166,6 +166,7 @@ def _comparison(comparison: Comparison) -> Html:
             ],
             rows,
             caption="Behind: R2 below the best, on the same rows.",
+            name="comparison",
         ),
     )
 
@@ -288,16 +289,14 @@ def more_rows(diagnosis: Diagnosis) -> str:
     gain = (last.r2 - before.r2) / max(doublings, 0.1)
     if gain > 0.01:
         return (
-            f"Yes: the last doublings of the rows each added about {gain:.3f} to the "
+            f"Yes: the last doubling of the rows added about {gain:.3f} to the "
             "R2, and the curve still rises."
         )
     if gain > 0.003:
-        return (
-            f"A little: the last doublings of the rows each added about {gain:.3f} R2."
-        )
+        return f"A little: the last doubling of the rows added about {gain:.3f} R2."
     return (
-        "Hardly: the last doublings of the rows changed the R2 by "
-        f"{gain:+.3f} each. Better variables would help more than more rows."
+        "Hardly: the last doubling of the rows changed the R2 by "
+        f"{gain:+.3f}. Better variables would help more than more rows."
     )
 
 

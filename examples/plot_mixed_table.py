@@ -1,0 +1,54 @@
+"""
+A table with text, dates and holes
+==================================
+
+`TableEncoder` makes numbers of any table, one mask bit per variable, in a Pipeline
+before any predictor.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+import missfit
+
+rng = np.random.default_rng(0)
+n = 1500
+city = rng.choice(["Lyon", "Nice", "Paris"], n, p=[0.3, 0.2, 0.5])
+rooms = rng.poisson(3, n) + 1.0
+area = 18 * rooms + rng.normal(0, 12, n)
+sold = np.datetime64("2018-01-01") + rng.integers(0, 2000, n)
+price = (
+    2 * area
+    + 150 * (city == "Paris")
+    + 0.05 * (sold - sold.min()).astype(float)
+    + rng.normal(0, 30, n)
+)
+table = pd.DataFrame({"city": city, "rooms": rooms, "area": area, "sold": sold})
+table = table.mask(rng.random(table.shape) < 0.25)
+print(table.head())
+
+# %%
+# The encoder says what it took each column for. Where the city is missing, both its
+# columns are.
+encoder = missfit.TableEncoder().set_output(transform="pandas").fit(table)
+print("\n".join(encoder.describe()))
+print(encoder.transform(table).head().round(1))
+
+# %%
+# Out-of-fold predictions of two pipelines:
+models = {"EMLR": missfit.EMLR(), "boosting": HistGradientBoostingRegressor()}
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
+for ax, (name, model) in zip(axes, models.items(), strict=True):
+    pipeline = make_pipeline(missfit.TableEncoder(), model)
+    predicted = cross_val_predict(pipeline, table, price, cv=5)
+    holes = table.isna().sum(axis=1)
+    points = ax.scatter(predicted, price, c=holes, s=6, cmap="viridis")
+    r2 = 1 - ((price - predicted) ** 2).mean() / price.var()
+    ax.set(title=f"{name}: R2 {r2:.2f}", xlabel="predicted")
+axes[0].set_ylabel("price")
+fig.colorbar(points, ax=axes, label="values missing")
+plt.show()
