@@ -28,7 +28,9 @@ from missfit.em import (
 )
 
 TEMPERATURES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.0, 1.0)
-N_STARTS = 12
+WARM_TEMPERATURES = (0.4, 0.7, 1.0, 1.0, 1.0)
+N_STARTS = 12  # with all means drawn anew
+N_WARM_STARTS = 8  # with one component more than the mixture before
 N_KEPT = 3
 KEPT_STEPS = 25
 
@@ -111,9 +113,8 @@ class PenalisedMixture:
         pooled = (centred.sum(axis=0) + (count[:, None] * gap).T @ gap) / total
         slopes = regression_slopes(pooled[:d, :d], pooled[:d, d:])
         residual = pooled[d:, d:] - slopes.T @ pooled[:d, d:]
-        values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-        residual = (vectors * np.maximum(values, self.floor)) @ vectors.T
-        return centre[d:] - centre[:d] @ slopes, slopes, residual
+        intercept = centre[d:] - centre[:d] @ slopes
+        return intercept, slopes, _at_least(residual, self.floor)
 
     def log_prior(self, law: MixtureLaw) -> float:
         """Log-density of the prior, up to a constant."""
@@ -179,14 +180,17 @@ def fit_mixture(
     data: GaussianData,
     few: GaussianData,
     one: GaussianFit,
-    n_components: int,
+    before: MixtureLaw,
     model: PenalisedMixture,
     rng: np.random.RandomState,
     *,
     max_iter: int,
     tol: float,
 ) -> MixtureFit:
-    """Fit K components: many short tempered starts, the best polished.
+    """Fit one component more than before: many tempered starts, the best polished.
+
+    Drawing all means anew finds partitions far from the one before, and sometimes none
+    that is better; one more component finds those nearby.
 
     Parameters
     ----------
@@ -195,35 +199,53 @@ def fit_mixture(
         What the starts are tried on: ``data``, or its heaviest patterns.
     one : GaussianFit
         The fit of one component.
+    before : MixtureLaw
+        The mixture of one component less.
     """
-    starts = _starts(few, one, n_components, model, rng)
-    tried = [_tempered(few, start, model) for start in starts]
+    points, weight = _imputed_means(few, one)
+    points = points[:, : len(model.prior_cov)]
+    new = _new_starts(one, before, points, weight, model, rng)
+    more = _warm_starts(before, points, weight, model, rng)
+    tried = [_tempered(few, start, model, TEMPERATURES) for start in new]
+    tried += [_tempered(few, start, model, WARM_TEMPERATURES) for start in more]
     tried.sort(key=lambda pair: -pair[1])
     kept = [_steps(few, law, model, KEPT_STEPS) for law, _ in tried[:N_KEPT]]
     best = max(kept, key=lambda pair: pair[1])[0]
     return accelerated_mixture(data, best, model, max_iter=max_iter, tol=tol)
 
 
-def _starts(few, one: GaussianFit, n_components: int, model, rng) -> list[MixtureLaw]:
+def _new_starts(
+    one: GaussianFit, before: MixtureLaw, points, weight, model, rng
+) -> list[MixtureLaw]:
     """Laws with means drawn by k-means++ among the patterns' imputed means."""
-    d = len(model.prior_cov)
+    d, n_components = len(model.prior_cov), len(before.share) + 1
     inner, cross = one.cov[:d, :d], one.cov[:d, d:]
     slopes = regression_slopes(inner, cross)
-    residual = one.cov[d:, d:] - slopes.T @ cross
-    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-    residual = (vectors * np.maximum(values, 0.01)) @ vectors.T
-    intercept = one.mean[d:] - one.mean[:d] @ slopes
-    points, weight = _imputed_means(few, one)
+    residual = _at_least(one.cov[d:, d:] - slopes.T @ cross, 0.01)
+    none = np.empty((0, d))
     return [
         MixtureLaw(
             np.full(n_components, 1 / n_components),
-            _seeds(points[:, :d], weight, n_components, rng),
+            _seeds(none, points, weight, n_components, rng),
             np.repeat(0.6 * inner[None], n_components, axis=0),
-            intercept,
+            one.mean[d:] - one.mean[:d] @ slopes,
             slopes,
             residual,
         )
         for _ in range(N_STARTS)
+    ]
+
+
+def _warm_starts(before: MixtureLaw, points, weight, model, rng) -> list[MixtureLaw]:
+    """Return the mixture before with one component more, at a pattern far from all."""
+    n_components = len(before.share) + 1
+    return [
+        before._replace(
+            share=np.full(n_components, 1 / n_components),
+            mean=_seeds(before.mean, points, weight, 1, rng),
+            cov=np.concatenate([before.cov, 0.6 * model.prior_cov[None]]),
+        )
+        for _ in range(N_WARM_STARTS)
     ]
 
 
@@ -241,20 +263,25 @@ def _imputed_means(few: GaussianData, one: GaussianFit):
     return np.concatenate(points), np.concatenate(weight)
 
 
-def _seeds(points, weight, n_seeds: int, rng) -> NDArray[np.float64]:
-    """k-means++ seeds: each drawn with probability weight times squared distance."""
-    chosen = [rng.choice(len(points), p=weight / weight.sum())]
-    for _ in range(n_seeds - 1):
-        gap = points[:, None, :] - points[chosen]
-        near = weight * (gap**2).sum(axis=2).min(axis=1)
-        p = near if near.sum() > 0 else weight
-        chosen.append(rng.choice(len(points), p=p / p.sum()))
-    return points[chosen]
+def _seeds(means, points, weight, n_seeds: int, rng) -> NDArray[np.float64]:
+    """Add k-means++ seeds to some means.
+
+    Each is drawn with probability weight times squared distance to the nearest.
+    """
+    for _ in range(n_seeds):
+        p = weight
+        if len(means):
+            gap = points[:, None, :] - means
+            near = weight * (gap**2).sum(axis=2).min(axis=1)
+            p = near if near.sum() > 0 else weight
+        chosen = rng.choice(len(points), p=p / p.sum())
+        means = np.concatenate([means, points[[chosen]]])
+    return means
 
 
-def _tempered(data, law: MixtureLaw, model) -> tuple[MixtureLaw, float]:
+def _tempered(data, law, model, temperatures) -> tuple[MixtureLaw, float]:
     height = -np.inf
-    for temperature in TEMPERATURES:
+    for temperature in temperatures:
         expected = e_step(data, law, temperature)
         height = expected.log_likelihood + model.log_prior(law)
         law = model.m_step(law, expected)
@@ -279,7 +306,8 @@ def accelerated_mixture(
     tol: float,
 ) -> MixtureFit:
     """EM with SQUAREM steps and a monotone guard, as `missfit.em.accelerated_em`."""
-    n_iter, converged, height = 0, False, -np.inf
+    n_iter, converged = 0, False
+    height, fallback = -np.inf, law
 
     def em(law: MixtureLaw):
         nonlocal n_iter
@@ -290,12 +318,16 @@ def accelerated_mixture(
 
     while n_iter < max_iter and not converged:
         one, before = em(law)
+        if not before >= height - 1e-6 * abs(height):
+            # EM only climbs: the height of the last leap was an error of rounding
+            law = fallback
+            one, before = em(law)
         two, height = em(one)
         leap = extrapolation(_pack(law), _pack(one), _pack(two))
-        law = two
+        law = fallback = two
         with np.errstate(all="ignore"):  # a leap too far is refused, not reported
             try:
-                landed, log_posterior = em(_unpack(leap, law))
+                landed, log_posterior = em(_unpack(leap, law, model.floor))
                 if log_posterior >= height:
                     law, height = landed, log_posterior
             except np.linalg.LinAlgError:
@@ -304,6 +336,12 @@ def accelerated_mixture(
     expected = e_step(data, law)
     responsibility = data.in_table_order(expected.responsibility)
     return MixtureFit(law, responsibility, expected.log_likelihood, n_iter, converged)
+
+
+def _at_least(residual: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
+    """Raise the eigenvalues of a covariance to a floor."""
+    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
+    return (vectors * np.maximum(values, floor)) @ vectors.T
 
 
 def _pack(law: MixtureLaw) -> NDArray[np.float64]:
@@ -319,7 +357,8 @@ def _pack(law: MixtureLaw) -> NDArray[np.float64]:
     return np.concatenate([part.ravel() for part in parts])
 
 
-def _unpack(vector: NDArray[np.float64], like: MixtureLaw) -> MixtureLaw:
+def _unpack(vector, like: MixtureLaw, floor: float) -> MixtureLaw:
+    """Return the law of a vector of `_pack`, its residual variance at the floor."""
     ends = np.cumsum([part.size for part in like])[:-1]
     pieces = [
         piece.reshape(part.shape)
@@ -332,5 +371,5 @@ def _unpack(vector: NDArray[np.float64], like: MixtureLaw) -> MixtureLaw:
         power_of_e(cov),
         intercept,
         slopes,
-        power_of_e(residual),
+        _at_least(power_of_e(residual), floor),
     )

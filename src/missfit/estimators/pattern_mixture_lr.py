@@ -168,23 +168,25 @@ class PatternMixtureLR(PatternPredictor):
             heavy = np.argsort(-moments.count, kind="stable")[:START_PATTERNS]
             few = GaussianData(moments.take(heavy), data.scales)
 
-        def fit(k: int) -> MixtureFit:
+        fits, penalty = {1: alone}, np.log(max(data.n_rows, 1.0)) / 2
+        most = self.n_components or min(MAX_COMPONENTS, len(moments))
+        for k in range(2, most + 1):
             rng: Any = check_random_state(self.random_state)
-            return fit_mixture(
-                data, few, one, k, model, rng, max_iter=self.max_iter, tol=SEARCH_TOL
+            fits[k] = fit_mixture(
+                data,
+                few,
+                one,
+                fits[k - 1].law,
+                model,
+                rng,
+                max_iter=self.max_iter,
+                tol=SEARCH_TOL,
             )
-
-        if self.n_components is not None:
-            return {int(self.n_components): fit(int(self.n_components))}
-        fits = {1: alone}
-        penalty = np.log(max(data.n_rows, 1.0)) / 2
-        for k in range(2, min(MAX_COMPONENTS, len(moments)) + 1):
-            fits[k] = fit(k)
             gain = fits[k].log_likelihood - fits[k - 1].log_likelihood
             more = n_parameters(k, moments) - n_parameters(k - 1, moments)
-            if gain <= penalty * more:
+            if self.n_components is None and gain <= penalty * more:
                 break
-        return fits
+        return fits if self.n_components is None else {most: fits[most]}
 
     def _keep(self, law: MixtureLaw, data: GaussianData, d: int) -> None:
         shift, scale = data.shift[:d], data.scale[:d]

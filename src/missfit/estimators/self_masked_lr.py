@@ -27,7 +27,7 @@ from missfit.sources import comes_in_chunks
 from missfit.tables import blocks
 
 START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more
-START_TOL = 1e-3
+START_TOL = 1e-3  # of plain EM and of this first fit
 LEVEL = 0.01  # chance to claim self-masking where there is none
 EP_TOL = 1e-8  # of predictions, in prior standard deviations
 
@@ -45,7 +45,8 @@ class SelfMaskedLR(NanRegressor):
     max_iter : int
         Most EM steps.
     tol : float
-        Stops once no parameter, in standard units, moves by more in a step.
+        Stops once a step moves no parameter, in standard units, by more than this
+        times 1 / sqrt(n), the standard error of a mean.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ class SelfMaskedLR(NanRegressor):
     n_features_in_: int
     _y_ndim_: int
 
-    def __init__(self, *, max_iter: int = 200, tol: float = 1e-4):
+    def __init__(self, *, max_iter: int = 100, tol: float = 0.02):
         self.max_iter = max_iter
         self.tol = tol
 
@@ -139,9 +140,8 @@ class SelfMaskedLR(NanRegressor):
         d = X.shape[1]
         every = RowData(points, weight[rows], d)
         model = PenalisedGaussian(d, PRIOR_ROWS, FLOOR)
-        fit = fit_self_masked(
-            every, law, model, free, max_iter=self.max_iter, tol=self.tol
-        )
+        tol = self.tol / np.sqrt(every.n_rows)
+        fit = fit_self_masked(every, law, model, free, max_iter=self.max_iter, tol=tol)
         self.n_iter_ = fit.n_iter
         self._keep_law(fit.law, data, d)
         self._keep_curves(fit.law, curve_covariance(every, fit.law, free), free)
