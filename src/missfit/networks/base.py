@@ -290,8 +290,8 @@ class NetworkRegressor(NanRegressor):
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_starts).tolist()
         splits = self._splits(weight) if len(decays) > 1 else []
-        kept = weight > 0
-        X, y, weight = X[kept], y[kept], weight[kept]
+        if not (kept := weight > 0).all():  # else no copy: many models may share X
+            X, y, weight = X[kept], y[kept], weight[kept]
         self._set_up(X, y, weight)
         starts = [self._start(seed, X, y, weight) for seed in seeds]
         return Job(self, X, y, weight, decays, splits, seeds, starts)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -66,12 +68,12 @@ def fit_networks(cells: Sequence[Cell], folder: str | None = None) -> list[dict]
         start = time.perf_counter()
         fit_many(models, tables)
         share = (time.perf_counter() - start) / len(cells)
-        return [
-            _record(cell, "")
-            | {"fit_seconds": share, "device": device()}
-            | _scores(model, parts[cell.data])
-            for cell, model in zip(cells, models, strict=True)
-        ]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            scores = pool.map(_scores, models, [parts[cell.data] for cell in cells])
+            return [
+                _record(cell, "") | {"fit_seconds": share, "device": device()} | score
+                for cell, score in zip(cells, scores, strict=True)
+            ]
     except Exception as error:
         if len(cells) == 1:
             return [failure(cells[0], error)]
@@ -80,7 +82,9 @@ def fit_networks(cells: Sequence[Cell], folder: str | None = None) -> list[dict]
 
 
 def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:
-    return {item: item.parts() for item in dict.fromkeys(data)}
+    items = list(dict.fromkeys(data))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(items, pool.map(DataSet.parts, items), strict=True))
 
 
 def is_network(cell: Cell) -> bool:
