@@ -37,7 +37,7 @@ def ours(inputs, y, n_networks):
     networks = [
         trainer.Network(
             {name: p.astype(np.float32) for name, p in params.items()},
-            np.arange(N_ROWS),
+            0,
             1e-2,
             seed,
             trainer.Recipe(max_epochs=EPOCHS, patience=None),
@@ -48,6 +48,7 @@ def ours(inputs, y, n_networks):
         inputs.astype(np.float32),
         y[:, None].astype(np.float32),
         np.ones(N_ROWS, np.float32),
+        [np.arange(N_ROWS)],
     )
     begin = time.perf_counter()
     trainer.train(networks, data, mlp_apply)

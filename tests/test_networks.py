@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -33,28 +34,30 @@ def rows(rng, n=600, d=3):
     return hide(rng, X, 0.3), y
 
 
-def networks(n, n_rows, recipe, width=12, n_inputs=6):
+def networks(n, recipe, width=12, n_inputs=6):
     for seed in range(n):
         params = functions.mlp_start(seed, n_inputs, width, 1)
         params = {name: p.astype(np.float32) for name, p in params.items()}
-        yield trainer.Network(params, np.arange(n_rows), 0.01, seed, recipe)
+        yield trainer.Network(params, 0, 0.01, seed, recipe)
 
 
-def data(rng, n_rows=500, n_inputs=6):
+def data(rng, n_rows=500, n_inputs=6, sets=()):
     inputs = rng.standard_normal((n_rows, n_inputs)).astype(np.float32)
     targets = np.sin(inputs.sum(axis=1, keepdims=True))
-    return trainer.Data(inputs, targets, np.ones(n_rows, np.float32))
+    rows = [np.arange(n) for n in (n_rows, *sets)]
+    return trainer.Data(inputs, targets, np.ones(n_rows, np.float32), rows)
 
 
 # --- the trainer --------------------------------------------------------------------
 
 
 def test_a_network_alone_and_in_a_batch_of_a_hundred_agree(rng):
-    table = data(rng)
+    # of every length, so that slots end at any time
+    table = data(rng, sets=[500 - 3 * k for k in range(100)])
     recipe = trainer.Recipe(max_epochs=30, patience=None)
-    nets = list(networks(100, 500, recipe))
-    for k, net in enumerate(nets):  # of every length, so that slots end at any time
-        net.rows = np.arange(500 - 3 * k)
+    nets = list(networks(100, recipe))
+    for k, net in enumerate(nets):
+        net.rows = 1 + k
     many = trainer.train(nets, table, functions.mlp_apply)
     for k in (0, 37, 99):
         (one,) = trainer.train([nets[k]], table, functions.mlp_apply)
@@ -65,10 +68,10 @@ def test_a_network_alone_and_in_a_batch_of_a_hundred_agree(rng):
 
 
 def test_networks_that_wait_for_a_slot_end_as_those_that_do_not(rng, monkeypatch):
-    table = data(rng)
-    nets = list(networks(30, 500, trainer.Recipe(max_epochs=40, patience=None)))
+    table = data(rng, sets=[100 + 13 * k for k in range(30)])
+    nets = list(networks(30, trainer.Recipe(max_epochs=40, patience=None)))
     for k, net in enumerate(nets):
-        net.rows = np.arange(100 + 13 * k)
+        net.rows = 1 + k
     together = trainer.train(nets, table, functions.mlp_apply)
     monkeypatch.setattr(trainer, "MOST_SLOTS", 4)
     monkeypatch.setattr(trainer, "REFILL", 2)
@@ -81,10 +84,35 @@ def test_networks_that_wait_for_a_slot_end_as_those_that_do_not(rng, monkeypatch
             np.testing.assert_allclose(p, other.params[name], atol=5e-4)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_networks_that_follow_others_train_too(n_threads, rng, monkeypatch):
+    monkeypatch.setattr(trainer, "_n_threads", lambda: n_threads)
+    table, recipe = data(rng), trainer.Recipe(max_epochs=20, patience=None)
+    nets = list(networks(12, recipe))
+    for k, net in enumerate(nets):
+        net.tag = (0, k)
+    ended = {}
+
+    def one_more_from_its_end(finished):
+        ended.update((net.tag, trained) for net, trained in finished)
+        return [
+            replace(net, params=trained.params, tag=(1, net.tag[1]))
+            for net, trained in finished
+            if net.tag[0] == 0
+        ]
+
+    first = trainer.train(nets, table, functions.mlp_apply, then=one_more_from_its_end)
+    assert len(ended) == 24
+    for k in (0, 11):
+        again = replace(nets[k], params=first[k].params)
+        (alone,) = trainer.train([again], table, functions.mlp_apply)
+        np.testing.assert_allclose(alone.loss_curve, ended[1, k].loss_curve, rtol=1e-4)
+
+
 def test_a_batch_is_cut_to_fit_into_memory(rng, monkeypatch):
-    nets = list(networks(500, 500, trainer.Recipe()))
+    nets = list(networks(500, trainer.Recipe()))
     assert trainer._n_slots(nets) == 512
-    each = 8 * 97 * 4 + 8 * 500 + 48 * 200 * 12  # parameters, rows, activations
+    each = 8 * 97 * 4 + 48 * 200 * 12  # parameters, activations
     monkeypatch.setattr(trainer, "_free_bytes", lambda: 2**22)
     assert trainer._n_slots(nets) == 2**22 // each
     monkeypatch.setattr(trainer, "_free_bytes", lambda: 1)
@@ -93,15 +121,15 @@ def test_a_batch_is_cut_to_fit_into_memory(rng, monkeypatch):
 
 def test_an_interrupt_stops_the_training_of_all_threads(rng):
     table = data(rng)
-    nets = list(networks(12, 500, trainer.Recipe(max_epochs=10**6, patience=None)))
+    nets = list(networks(12, trainer.Recipe(max_epochs=10**6, patience=None)))
     nets[0].recipe = trainer.Recipe(max_epochs=1)
 
-    def interrupt(done, total):
+    def interrupt(finished):
         raise KeyboardInterrupt
 
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        trainer.train(nets, table, functions.mlp_apply, progress=interrupt)
+        trainer.train(nets, table, functions.mlp_apply, then=interrupt)
     assert threading.active_count() <= before
 
 
@@ -118,7 +146,7 @@ def test_units_of_zero_weight_stay_without_a_say(rng):
     fits = []
     for params in (narrow, wide):
         start = {name: p.astype(np.float32) for name, p in params.items()}
-        net = trainer.Network(start, np.arange(500), 0.1, 0, recipe)
+        net = trainer.Network(start, 0, 0.1, 0, recipe)
         fits += trainer.train([net], table, functions.mlp_apply)
     assert not fits[1].params["W1"][:, 5:].any()
     assert not fits[1].params["W2"][5:].any()
@@ -130,7 +158,7 @@ def test_units_of_zero_weight_stay_without_a_say(rng):
 def test_networks_leave_the_batch_when_their_loss_no_longer_falls(rng):
     table = data(rng)
     recipe = trainer.Recipe(max_epochs=200, tol=5e-3, patience=10)
-    easy = list(networks(6, 500, recipe))
+    easy = list(networks(6, recipe))
     for net in easy[:3]:
         net.weight_decay = 1e4  # shrinks to zero and stays there
     done = trainer.train(easy, table, functions.mlp_apply)
@@ -148,9 +176,7 @@ def test_networks_leave_the_batch_when_their_loss_no_longer_falls(rng):
 def test_every_epoch_visits_every_row_once(n):
     strides = set()
     for epoch in range(20):
-        start, stride = trainer._walk(
-            jnp.uint32(7), jnp.int32(epoch), jnp.int32(n), trainer._primes()
-        )
+        start, stride = trainer._walk(jnp.uint32(7), jnp.int32(epoch), jnp.int32(n))
         visited = (int(start) + int(stride) * np.arange(n)) % n
         assert len(np.unique(visited)) == n
         strides.add(int(stride))
@@ -177,7 +203,7 @@ def test_the_trainer_learns_what_scikit_learn_learns(rng):
         .loss_
         for seed in range(5)
     ]
-    nets = list(networks(5, 2000, trainer.Recipe(max_epochs=300)))
+    nets = list(networks(5, trainer.Recipe(max_epochs=300)))
     ours = trainer.train(nets, table, functions.mlp_apply)
     last = [net.loss_curve[-1] for net in ours]
     assert abs(np.mean(last) - np.mean(theirs)) < 0.25 * np.mean(theirs)
@@ -350,8 +376,7 @@ def test_progress_is_shown_on_request(rng, capsys):
     X, y = rows(rng)
     MLP(width=4, random_state=0, verbose=True).fit(X, y)
     shown = capsys.readouterr().err
-    assert "choosing: 9 of 9 networks" in shown
-    assert "fitting: 1 of 1 networks" in shown
+    assert "12 of 12 networks" in shown
 
 
 def test_without_jax_the_error_has_the_line_that_mends_it():

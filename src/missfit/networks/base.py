@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -95,61 +97,66 @@ def fit_many(models: list[Any], tables: list[tuple], *, verbose: bool = False) -
 
 def _fit_group(trainer, jobs: list[Job], apply, dtype, verbose: bool) -> None:
     """Choose the weight decays of one kind of networks, then train on all rows."""
-    batch = _Batch(trainer, jobs, dtype)
     verbose = verbose or any(job.model.verbose for job in jobs)
-
-    def trained(tries, what: str):
-        networks = [batch.network(*each) for each in tries]
-        show = _progress(what) if verbose else None
-        return trainer.train(networks, batch.data, apply, progress=show)
-
-    tries = [
-        (k, 0, decay, train, test)
-        for k, job in enumerate(jobs)
-        for decay in job.decays
-        for train, test in job.splits
-    ]
-    nets = trained([each[:-1] for each in tries], "choosing") if tries else []
-    scores: dict[int, list[float]] = {k: [] for k in range(len(jobs))}
-    with ThreadPoolExecutor() as pool:
-        owner, tests = [each[0] for each in tries], [each[-1] for each in tries]
-        for k, score in zip(
-            owner, pool.map(batch.score, nets, owner, tests), strict=True
-        ):
-            scores[k].append(score)
-    for k, job in enumerate(jobs):
-        best = _best(job.decays, scores[k])
-        job.model.weight_decay_, job.model.cv_scores_ = best
-    last = [
-        (k, start, job.model.weight_decay_, np.arange(len(job.X)))
-        for k, job in enumerate(jobs)
-        for start in range(len(job.starts))
-    ]
-    nets = iter(trained(last, "fitting"))
-    for job in jobs:
-        own = [next(nets) for _ in job.starts]
-        net = min(own, key=lambda net: np.nan_to_num(net.loss_curve[-1], nan=np.inf))
-        job.model._keep(_cut(net.params, job.starts[0]), net.loss_curve)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        batch = _Batch(trainer, jobs, dtype, pool, verbose)
+        trainer.train(batch.first_networks(), batch.data, apply, then=batch.take)
 
 
 class _Batch:
-    """Jobs of one kind: their rows one below the other, their parameters padded."""
+    """Jobs of one kind: their rows one below the other, their parameters padded.
 
-    def __init__(self, trainer, jobs: list[Job], dtype):
-        self.trainer, self.jobs, self.dtype = trainer, jobs, dtype
+    A network's tag is (job, 0, decay, split) while decays are tried, and then
+    (job, 1, start).
+    """
+
+    def __init__(self, trainer, jobs: list[Job], dtype, pool, verbose: bool = False):
+        self.trainer, self.jobs, self.dtype, self.pool = trainer, jobs, dtype, pool
         self.shapes = {
             name: np.max([job.starts[0][name].shape for job in jobs], axis=0)
             for name in jobs[0].starts[0]
         }
         self.first = np.cumsum([0, *(len(job.X) for job in jobs)])
-        tables = [job.model._data(job.X, job.y, job.weight) for job in jobs]
+        self.scores: list[dict[tuple, float]] = [{} for _ in jobs]
+        self.last: list[dict[tuple, Any]] = [{} for _ in jobs]
+        self.lock = threading.Lock()
+        n_tries = sum(len(job.decays) * len(job.splits) for job in jobs)
+        n_networks = n_tries + sum(len(job.starts) for job in jobs)
+        self.progress = _Progress(n_networks) if verbose else None
+        self.sets: list[NDArray] = []  # of rows: of each job the splits, then all
+        self.first_set = []
+        for k, job in enumerate(jobs):
+            rng = np.random.default_rng(job.seeds[0])
+            self.first_set.append(len(self.sets))
+            for rows in (*(train for train, _ in job.splits), len(job.X)):
+                self.sets.append(self.first[k] + rng.permutation(rows))
+        self.data = self._data()
+
+    def _data(self):
+        tables = list(
+            self.pool.map(
+                lambda job: job.model._data(job.X, job.y, job.weight), self.jobs
+            )
+        )
         n_inputs = max(table[0].shape[1] for table in tables)
         inputs = [_pad(table[0], (len(table[0]), n_inputs)) for table in tables]
         parts = (inputs, *list(zip(*tables, strict=True))[1:])
-        self.data = trainer.Data(*(np.concatenate(p).astype(dtype) for p in parts))
+        columns = [np.concatenate(p, dtype=self.dtype) for p in parts]
+        return self.trainer.Data(*columns, self.sets)
 
-    def network(self, k: int, start: int, decay: float, rows: NDArray):
-        """Return a network to train on some rows of a job, padded."""
+    def first_networks(self) -> list:
+        """Return what can train at once: all tries, or the last fit without them."""
+        networks = []
+        for k, job in enumerate(self.jobs):
+            networks += [
+                self.network(k, 0, decay, split, (k, 0, i, split))
+                for i, decay in enumerate(job.decays)
+                for split in range(len(job.splits))
+            ] or self._last_networks(k)
+        return networks
+
+    def network(self, k: int, start: int, decay: float, rows: int, tag: tuple = ()):
+        """Return a network to train on one set of rows of a job, padded."""
         job = self.jobs[k]
         params = {
             name: _pad(p, self.shapes[name]).astype(self.dtype)
@@ -157,17 +164,65 @@ class _Batch:
         }
         return self.trainer.Network(
             params,
-            self.first[k] + rows,
+            self.first_set[k] + rows,
             decay,
             job.seeds[start],
             job.model._recipe(self.trainer, len(job.X)),
             params if job.model.decays_to_start else None,
+            tag,
         )
 
-    def score(self, net, k: int, rows: NDArray) -> float:
-        """R2 on some rows of a job."""
-        parts = (part[self.first[k] + rows] for part in self.data)
-        return self.jobs[k].model._score(net.params, *parts)
+    def take(self, finished: list) -> list:
+        """Keep networks that have finished; return what can train now."""
+        scores = list(self.pool.map(self._score, finished))
+        new = []
+        with self.lock:
+            for (net, trained), score in zip(finished, scores, strict=True):
+                k, is_last, *which = net.tag
+                if is_last:
+                    self.last[k][tuple(which)] = trained
+                    self._keep_best(k)
+                    continue
+                self.scores[k][tuple(which)] = score
+                if len(self.scores[k]) == len(self.jobs[k].decays) * len(
+                    self.jobs[k].splits
+                ):
+                    new += self._last_networks(k)
+            if self.progress:
+                self.progress.add(len(finished))
+        return new
+
+    def _score(self, item) -> float:
+        """R2 on the held-out rows of a split; nothing for a last fit."""
+        net, trained = item
+        k, is_last, *which = net.tag
+        if is_last:
+            return np.nan
+        rows = self.first[k] + self.jobs[k].splits[which[1]][1]
+        parts = (part[rows] for part in self.data[:3])
+        return self.jobs[k].model._score(trained.params, *parts)
+
+    def _last_networks(self, k: int) -> list:
+        """Choose the weight decay of a job; return its networks on all rows."""
+        job = self.jobs[k]
+        scores = [self.scores[k][which] for which in sorted(self.scores[k])]
+        job.model.weight_decay_, job.model.cv_scores_ = _best(job.decays, scores)
+        return [
+            self.network(
+                k, start, job.model.weight_decay_, len(job.splits), (k, 1, start)
+            )
+            for start in range(len(job.starts))
+        ]
+
+    def _keep_best(self, k: int) -> None:
+        """Once all starts of a job have finished, keep the one of the lowest loss."""
+        job, last = self.jobs[k], self.last[k]
+        if len(last) == len(job.starts):
+            nets = [last[which] for which in sorted(last)]
+            net = min(
+                nets, key=lambda net: np.nan_to_num(net.loss_curve[-1], nan=np.inf)
+            )
+            job.model._keep(_cut(net.params, job.starts[0]), net.loss_curve)
 
 
 def _cut(params: dict[str, NDArray], start: dict[str, NDArray]) -> dict[str, NDArray]:
@@ -192,12 +247,16 @@ def _pad(array: NDArray, shape) -> NDArray:
     return np.pad(array, [(0, w - h) for h, w in zip(array.shape, shape, strict=True)])
 
 
-def _progress(what: str):
-    def show(done: int, total: int) -> None:
-        end = "\n" if done == total else ""
-        print(f"\r{what}: {done} of {total} networks", end=end, file=sys.stderr)
+class _Progress:
+    """How many networks are done, on stderr."""
 
-    return show
+    def __init__(self, total: int):
+        self.done, self.total = 0, total
+
+    def add(self, n: int) -> None:
+        self.done += n
+        end = "\n" if self.done == self.total else ""
+        print(f"\r{self.done} of {self.total} networks", end=end, file=sys.stderr)
 
 
 class NetworkRegressor(NanRegressor):
@@ -273,8 +332,9 @@ class NetworkRegressor(NanRegressor):
         job = Job(self, X, y, weight, (decay,), [], [seed], [self.params_])
         apply, dtype, *_ = self._kind(job)
         with trainer.precision(dtype):
-            batch = _Batch(trainer, [job], dtype)
-            net = batch.network(0, 0, decay, np.arange(len(X)))
+            with ThreadPoolExecutor(1) as pool:
+                batch = _Batch(trainer, [job], dtype, pool)
+            net = batch.network(0, 0, decay, 0)
             net.recipe = recipe
             (net,) = trainer.train([net], batch.data, apply)
         return net

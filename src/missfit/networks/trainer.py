@@ -11,14 +11,14 @@ own seed alone, so that a network does not depend on the batch that it trains in
 
 from __future__ import annotations
 
+import heapq
 import math
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -68,31 +68,27 @@ class Network:
     ----------
     params : dict of ndarray
         Where it starts. Names that begin with W are weights, which decay.
-    rows : int ndarray
-        The rows of the data that it trains on.
+    rows : int
+        Which of the data's sets of rows it trains on.
     weight_decay : float
         Half of it times the squared distance of the weights to ``anchor`` is added to
         the sum of squared errors of a batch.
     seed : int
-        Of the order of its rows.
+        Of the walks through its rows.
     recipe : Recipe
     anchor : dict of ndarray, optional
         What the weights decay to; by default zero.
+    tag : tuple
+        What the caller knows it by.
     """
 
     params: dict[str, NDArray]
-    rows: NDArray[np.intp]
+    rows: int
     weight_decay: float
     seed: int
     recipe: Recipe = field(default_factory=Recipe)
     anchor: dict[str, NDArray] | None = None
-
-    @property
-    def most_steps(self) -> int:
-        """Steps to the last epoch."""
-        return self.recipe.max_epochs * math.ceil(
-            len(self.rows) / self.recipe.batch_size
-        )
+    tag: tuple = ()
 
 
 @dataclass
@@ -104,11 +100,19 @@ class Trained:
 
 
 class Data(NamedTuple):
-    """Rows of all networks: inputs (n, p), targets (n, t), weights (n,), all > 0."""
+    """Rows of all networks.
+
+    Inputs (n, p), targets (n, t), weights (n,), all > 0, and the sets of rows that
+    networks train on, each in an order that has been shuffled.
+    """
 
     inputs: NDArray
     targets: NDArray
     weights: NDArray
+    rows: list[NDArray]
+
+
+Then = Callable[[list[tuple[Network, Trained]]], list[Network]]
 
 
 class _Slots(NamedTuple):
@@ -127,7 +131,7 @@ class _Slots(NamedTuple):
     waited: Any
     active: Any
     # what does not
-    order: Any  # (slots, n) its rows, shuffled once
+    first: Any  # of its rows
     n_rows: Any
     seed: Any
     weight_decay: Any
@@ -145,7 +149,7 @@ def train(
     data: Data,
     apply: Callable,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    then: Then | None = None,
 ) -> list[Trained]:
     """Train networks of one shape of parameters, and return them in order.
 
@@ -158,36 +162,70 @@ def train(
     apply : callable
         ``apply(params, inputs) -> predictions`` of one network; a function of a module,
         so that programs are compiled once.
-    progress : callable, optional
-        Called with (networks done, networks in all) as they finish.
+    then : callable, optional
+        Called with the networks that have just finished, it returns further ones to
+        train: on an accelerator they enter the running batch, on a CPU they follow
+        when all threads are done, so that no result depends on timing.
     """
-    _check_size(networks)
-    # one table, so that a batch is gathered once
-    table = np.column_stack([data.inputs, data.targets, data.weights])
-    table = jnp.asarray(_padded_rows(table))
-    n_inputs = data.inputs.shape[1]
-    done: list[Trained | None] = [None] * len(networks)
+    source = _Source.of(data)
+    n_threads = _n_threads()
+    done: dict[int, Trained] = {}
     stop = threading.Event()
+    waiting = list(networks)
 
-    def finish(i: int, net: Trained) -> None:
-        done[i] = net
-        if progress:
-            progress(sum(net is not None for net in done), len(networks))
+    def finish(finished: list[tuple[Network, Trained]]) -> list[Network]:
+        done.update((id(net), trained) for net, trained in finished)
+        more = then(finished) if then else []
+        if n_threads == 1:
+            return more
+        waiting.extend(more)
+        return []
 
-    def work(share: list[int]) -> None:
-        with precision(table.dtype):  # jax keeps it by thread
-            _work(networks, share, table, n_inputs, apply, finish, stop)
+    def work(share: list[Network]) -> None:
+        with precision(source.table.dtype):  # jax keeps it by thread
+            _work(share, source, apply, finish, stop)
 
-    n_threads = min(_n_threads(), math.ceil(len(networks) / FEWEST_SLOTS))
-    shares = [list(range(k, len(networks), n_threads)) for k in range(n_threads)]
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            for _ in pool.map(work, shares):
-                pass
+            while waiting:
+                batch = sorted(waiting, key=lambda net: net.tag)
+                waiting.clear()
+                n_shares = min(n_threads, math.ceil(len(batch) / FEWEST_SLOTS))
+                for _ in pool.map(work, [batch[k::n_shares] for k in range(n_shares)]):
+                    pass
         except BaseException:  # an interrupt too: do not wait for the others to train
             stop.set()
             raise
-    return [net for net in done if net is not None]
+    return [done[id(net)] for net in networks]
+
+
+class _Source(NamedTuple):
+    """The data on the device."""
+
+    table: Any  # inputs, targets, weights: one table, so that a batch is gathered once
+    order: Any  # all sets of rows, one behind the other
+    first: NDArray[np.int64]  # of each set
+    n_rows: NDArray[np.int64]
+    n_inputs: int
+
+    @classmethod
+    def of(cls, data: Data) -> _Source:
+        table = np.column_stack([data.inputs, data.targets, data.weights])
+        n_rows = np.array([len(rows) for rows in data.rows])
+        _check_size(n_rows)
+        order = np.concatenate(data.rows).astype(np.int32)
+        return cls(
+            jnp.asarray(_padded(table)),
+            jnp.asarray(_padded(order)),
+            np.cumsum(n_rows) - n_rows,
+            n_rows,
+            data.inputs.shape[1],
+        )
+
+    def steps(self, net: Network) -> int:
+        """Return the steps to the last epoch of a network."""
+        size = net.recipe.batch_size
+        return net.recipe.max_epochs * math.ceil(self.n_rows[net.rows] / size)
 
 
 def precision(dtype) -> Any:
@@ -195,14 +233,13 @@ def precision(dtype) -> Any:
     return jax.enable_x64(np.dtype(dtype) == np.float64)
 
 
-def _check_size(networks: list[Network]) -> None:
+def _check_size(n_rows: NDArray) -> None:
     """Positions in a walk are products of int32."""
-    most = (2**31 - 1) // (networks[0].recipe.batch_size + 1)
-    n = max(len(net.rows) for net in networks)
-    if n > most:
+    most = (2**31 - 1) // 256
+    if n_rows.max() > most or n_rows.sum() > 2**31 - 1:
         raise ValueError(
-            f"{n:,} rows in one fit; at most {most:,} can be shuffled. Train on "
-            "parts of them with partial_fit."
+            f"{n_rows.max():,} rows in one fit; at most {most:,} can be shuffled. "
+            "Train on parts of them with partial_fit."
         )
 
 
@@ -214,9 +251,8 @@ def _n_threads() -> int:
 def _n_slots(networks: list[Network]) -> int:
     """Networks that train at once, as many as fit into memory."""
     params = max(sum(p.nbytes for p in net.params.values()) for net in networks)
-    rows = max(len(net.rows) for net in networks)
     widest = max(max(p.shape) for net in networks for p in net.params.values())
-    each = 8 * params + 8 * rows + 48 * networks[0].recipe.batch_size * widest
+    each = 8 * params + 48 * networks[0].recipe.batch_size * widest
     most = min(MOST_SLOTS, max(1, _free_bytes() // each))
     return min(_rounded(len(networks)), most)
 
@@ -242,51 +278,76 @@ def _shrink_at() -> float:
     return 0.5 if jax.default_backend() == "cpu" else 0.25
 
 
-def _work(networks, share: list[int], table, n_inputs, apply, finish, stop) -> None:
-    """Train a share of the networks, the longest first, as slots become free."""
-    mine = [networks[i] for i in share]
-    queue = deque(sorted(share, key=lambda i: -networks[i].most_steps))
-    n_slots, n_rows = _n_slots(mine), max(len(net.rows) for net in mine)
-    running = np.full(n_slots, -1)  # the network of each slot
-    first = [queue.popleft() for _ in range(min(n_slots, len(queue)))]
-    running[: len(first)] = first
-    slots = _start([networks[i] for i in first], n_slots, n_rows)
-    curves: dict[int, list[float]] = {i: [] for i in share}
-    size = mine[0].recipe.batch_size
-    n_left = max(net.most_steps for net in mine)
-    while (running >= 0).any():
+def _work(networks: list[Network], source: _Source, apply, finish, stop) -> None:
+    """Train networks, the longest first, as slots become free."""
+    n_slots, size = _n_slots(networks), networks[0].recipe.batch_size
+    queue = [(-source.steps(net), i, net) for i, net in enumerate(networks)]
+    heapq.heapify(queue)
+    n_queued = len(queue)
+    running: list[Network | None] = [_next(queue) for _ in range(n_slots)]
+    slots = _start([net for net in running if net], n_slots, source)
+    curves: list[list] = [[] for _ in range(n_slots)]
+    n_left = max(source.steps(net) for net in networks)
+    while any(running):
         if stop.is_set():
             return
         n_steps = next((s for s in STEPS_AT_ONCE if s >= n_left), STEPS_AT_ONCE[-1])
-        n_left = max(n_left - n_steps, 1) if not queue else n_left
+        n_left -= n_steps
         slots, losses = _run_steps(
-            apply, size, n_inputs, n_steps, slots, table, _primes()
+            apply, size, source.n_inputs, n_steps, slots, source.table, source.order
         )
-        for k, losses_of_slot in enumerate(np.asarray(losses).T):
-            if running[k] >= 0:
-                ended = losses_of_slot[losses_of_slot != NOT_ENDED]
-                curves[running[k]] += ended.tolist()
-        finished = (running >= 0) & ~np.asarray(slots.active)
-        if not finished.any():
+        _append(curves, np.asarray(losses))
+        active = np.asarray(slots.active)
+        over = [k for k, net in enumerate(running) if net and not active[k]]
+        if not over:
             continue
         params = {name: np.asarray(p) for name, p in slots.params.items()}
-        for k in np.flatnonzero(finished):
+        finished = []
+        for k in over:
             own = {name: p[k].copy() for name, p in params.items()}
-            finish(running[k], Trained(own, curves.pop(running[k])))
-            running[k] = -1
-        while queue and (free := np.flatnonzero(running < 0)).size:
-            new = [queue.popleft() for _ in range(min(REFILL, len(queue), len(free)))]
-            running[free[: len(new)]] = new
-            slots = _refill(slots, free, [networks[i] for i in new], n_rows)
-            n_left = max(networks[i].most_steps for i in running[running >= 0])
-        slots, running = _shrunk(slots, running)
+            finished.append(
+                (running[k], Trained(own, np.concatenate(curves[k]).tolist()))
+            )
+            running[k], curves[k] = None, []
+        for net in finish(finished):
+            heapq.heappush(queue, (-source.steps(net), n_queued, net))
+            n_queued += 1
+        slots = _refilled(slots, running, queue, source)
+        entered = [net for k in over if (net := running[k])]
+        n_left = max([n_left, *map(source.steps, entered)])
+        slots, running, curves = _shrunk(slots, running, curves)
 
 
-def _refill(slots: _Slots, free: NDArray, new: list[Network], n_rows: int) -> _Slots:
-    """Let networks enter free slots."""
-    index = np.full(REFILL, len(slots.active))  # past the end: dropped
-    index[: len(new)] = free[: len(new)]
-    return _replace(slots, jnp.asarray(index), _start(new, REFILL, n_rows))
+def _next(queue: list) -> Network | None:
+    return heapq.heappop(queue)[-1] if queue else None
+
+
+def _append(curves: list[list], losses: NDArray) -> None:
+    """Add to each slot's curve the losses of the epochs that ended."""
+    losses = np.ascontiguousarray(losses.T)
+    ended = losses != NOT_ENDED
+    ends = np.cumsum(ended.sum(axis=1)).tolist()
+    values = losses[ended]
+    begin = 0
+    for curve, end in zip(curves, ends, strict=True):
+        if end > begin:
+            curve.append(values[begin:end])
+        begin = end
+
+
+def _refilled(slots: _Slots, running: list, queue: list, source: _Source) -> _Slots:
+    """Let networks that wait enter free slots, `REFILL` at a time."""
+    free = [k for k, net in enumerate(running) if net is None]
+    while queue and free:
+        some, free = free[:REFILL], free[REFILL:]
+        index = np.full(REFILL, len(running))  # past the end: dropped
+        new = []
+        for k in some[: len(queue)]:
+            running[k] = _next(queue)
+            index[len(new)] = k
+            new.append(running[k])
+        slots = _replace(slots, jnp.asarray(index), _start(new, REFILL, source))
+    return slots
 
 
 @jax.jit
@@ -294,44 +355,39 @@ def _replace(slots: _Slots, index, new: _Slots) -> _Slots:
     return jax.tree.map(lambda a, b: a.at[index].set(b, mode="drop"), slots, new)
 
 
-def _shrunk(slots: _Slots, running: NDArray) -> tuple[_Slots, NDArray]:
+def _shrunk(slots: _Slots, running: list, curves: list) -> tuple[_Slots, list, list]:
     """Move to fewer slots where few are in use."""
-    kept = np.flatnonzero(running >= 0)
-    if not len(kept) or len(kept) > _shrink_at() * len(running):
-        return slots, running
-    n_slots = _rounded(len(kept))
-    if n_slots >= len(running):
-        return slots, running
-    chosen = np.concatenate([kept, np.flatnonzero(running < 0)])[:n_slots]
-    return jax.tree.map(lambda a: a[chosen], slots), running[chosen]
+    kept = [k for k, net in enumerate(running) if net]
+    n_slots = _rounded(max(len(kept), 1))
+    if len(kept) > _shrink_at() * len(running) or n_slots >= len(running):
+        return slots, running, curves
+    idle = [k for k, net in enumerate(running) if not net]
+    chosen = [*kept, *idle][:n_slots]
+    index = np.array(chosen)
+    slots = jax.tree.map(lambda a: a[index], slots)
+    return slots, [running[k] for k in chosen], [curves[k] for k in chosen]
 
 
-def _start(networks: list[Network], n_slots: int, n_rows: int) -> _Slots:
+def _start(networks: list[Network], n_slots: int, source: _Source) -> _Slots:
     """Networks at their start, then idle slots."""
-    n = len(networks)
     kind = next(iter(networks[0].params.values())).dtype
-    order = np.zeros((n_slots, _padded_length(n_rows)), np.int32)
-    for k, net in enumerate(networks):
-        order[k, : len(net.rows)] = np.random.default_rng(net.seed).permutation(
-            net.rows
-        )
+    lack = n_slots - len(networks)
 
     def each(values, dtype, idle=0):
-        return np.array([*values, *[idle] * (n_slots - n)], dtype=dtype)
+        return np.array([*values, *[idle] * lack], dtype=dtype)
 
     recipes = [net.recipe for net in networks]
-    n_rows_of = each((len(net.rows) for net in networks), np.int32, 1)
-    seed = each((net.seed for net in networks), np.uint32)
     params = _stacked([net.params for net in networks], n_slots)
     anchors = {}
     if networks[0].anchor is not None:
         anchors = _stacked([net.anchor or net.params for net in networks], n_slots)
     zeros, counts = np.zeros(n_slots, kind), np.zeros(n_slots, np.int32)
-    epoch = jnp.asarray(counts)
-    place, stride = _walk(jnp.asarray(seed), epoch, jnp.asarray(n_rows_of), _primes())
+    seed = each((net.seed for net in networks), np.uint32)
+    n_rows = each((source.n_rows[net.rows] for net in networks), np.int32, 1)
+    place, stride = _walk(seed, counts, n_rows)
     slots = _Slots(
         params=params,
-        optimiser=jax.vmap(optax.scale_by_adam().init)(params),
+        optimiser=_adam_start(params),
         place=place,
         stride=stride,
         seen=counts,
@@ -340,9 +396,9 @@ def _start(networks: list[Network], n_slots: int, n_rows: int) -> _Slots:
         mass=zeros,
         best=np.full(n_slots, np.inf, kind),
         waited=counts,
-        active=np.arange(n_slots) < n,
-        order=order,
-        n_rows=n_rows_of,
+        active=np.arange(n_slots) < len(networks),
+        first=each((source.first[net.rows] for net in networks), np.int32),
+        n_rows=n_rows,
         seed=seed,
         weight_decay=each((net.weight_decay for net in networks), kind),
         rate=each((r.learning_rate for r in recipes), kind),
@@ -356,6 +412,9 @@ def _start(networks: list[Network], n_slots: int, n_rows: int) -> _Slots:
         anchor=anchors,
     )
     return jax.tree.map(jnp.asarray, slots)
+
+
+_adam_start = jax.jit(jax.vmap(optax.scale_by_adam().init))
 
 
 def _stacked(params: list[dict[str, NDArray]], n_slots: int) -> dict[str, Any]:
@@ -374,32 +433,30 @@ def _padded_length(n: int) -> int:
     return math.ceil(n / unit) * unit
 
 
-def _padded_rows(table: NDArray) -> NDArray:
+def _padded(table: NDArray) -> NDArray:
     lack = _padded_length(len(table)) - len(table)
-    return np.pad(table, [(0, lack), (0, 0)])
+    return np.pad(table, [(0, lack), *[(0, 0)] * (table.ndim - 1)])
 
 
 N_PRIMES = 4096
 
 
-def _primes() -> Any:
+@cache
+def _primes() -> NDArray[np.int32]:
     """Primes beyond any number of rows, so that each is coprime to it."""
-    global _PRIMES
-    if _PRIMES is None:
-        first, n = 2**24, 20 * N_PRIMES
-        numbers = first + np.arange(n)
-        prime = np.ones(n, bool)
-        for k in range(2, int(numbers[-1] ** 0.5) + 1):
-            prime[-first % k :: k] = False
-        _PRIMES = numbers[prime][:N_PRIMES].astype(np.int32)
-    return jnp.asarray(_PRIMES)
+    first, n = 2**24, 20 * N_PRIMES
+    numbers = first + np.arange(n)
+    prime = np.ones(n, bool)
+    for k in range(2, int(numbers[-1] ** 0.5) + 1):
+        prime[-first % k :: k] = False
+    return numbers[prime][:N_PRIMES].astype(np.int32)
 
 
-_PRIMES: NDArray[np.int32] | None = None
 NOT_ENDED = -1.0  # in place of a loss, which is >= 0
 
 
-def _walk(seed, epoch, n_rows, primes) -> tuple[Any, Any]:
+@jax.jit
+def _walk(seed, epoch, n_rows) -> tuple[Any, Any]:
     """Start and stride of an epoch's walk through the shuffled rows.
 
     A stride coprime to the number of rows visits each once, in an order of its own: a
@@ -408,7 +465,7 @@ def _walk(seed, epoch, n_rows, primes) -> tuple[Any, Any]:
     epoch = epoch.astype(jnp.uint32)
     start = _hash(seed ^ _hash(2 * epoch)) % n_rows.astype(jnp.uint32)
     chosen = _hash(seed ^ _hash(2 * epoch + 1)) % jnp.uint32(N_PRIMES)
-    stride = jax.lax.rem(primes[chosen.astype(jnp.int32)], n_rows)
+    stride = jax.lax.rem(jnp.asarray(_primes())[chosen.astype(jnp.int32)], n_rows)
     return start.astype(jnp.int32), stride
 
 
@@ -420,7 +477,7 @@ def _hash(x):
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
-def _run_steps(apply, size: int, n_inputs: int, n_steps: int, slots, table, primes):
+def _run_steps(apply, size: int, n_inputs: int, n_steps: int, slots, table, order):
     """Train all slots for some steps; return too the losses of the epochs that ended.
 
     Losses have shape (steps, slots), `NOT_ENDED` where no epoch ended.
@@ -434,7 +491,7 @@ def _run_steps(apply, size: int, n_inputs: int, n_steps: int, slots, table, prim
             slots.place[:, None] + within * slots.stride[:, None],
             jnp.broadcast_to(n_rows, (len(slots.place), size)),
         )
-        rows = table[jnp.take_along_axis(slots.order, position, axis=1)]
+        rows = table[order[slots.first[:, None] + position]]
         weight = jnp.where(slots.seen[:, None] + within < n_rows, rows[..., -1], 0)
         share = slots.epoch / slots.max_epochs
         rate = slots.rate * jnp.where(slots.cosine, COSINE(share), 1)
@@ -458,7 +515,7 @@ def _run_steps(apply, size: int, n_inputs: int, n_steps: int, slots, table, prim
             loss=slots.loss + loss,
             mass=slots.mass + weight.sum(axis=1),
         )
-        return _end_epochs(slots, primes)
+        return _end_epochs(slots)
 
     return jax.lax.scan(one_step, slots, length=n_steps)
 
@@ -487,14 +544,14 @@ def _update(
     return params, optimiser, loss * total
 
 
-def _end_epochs(slots: _Slots, primes) -> tuple[_Slots, Any]:
+def _end_epochs(slots: _Slots) -> tuple[_Slots, Any]:
     """Where a slot has seen all its rows: apply its stopping rule, begin anew."""
     ended = slots.active & (slots.seen >= slots.n_rows)
     loss = slots.loss / slots.mass
     improved = loss <= slots.best - slots.tol  # never where the loss is NaN
     waited = jnp.where(ended, jnp.where(improved, 0, slots.waited + 1), slots.waited)
     epoch = slots.epoch + ended
-    place, stride = _walk(slots.seed, epoch, slots.n_rows, primes)
+    place, stride = _walk(slots.seed, epoch, slots.n_rows)
     slots = slots._replace(
         place=jnp.where(ended, place, slots.place),
         stride=jnp.where(ended, stride, slots.stride),
