@@ -53,7 +53,7 @@ def scores(cells, preset):
             tables.append((X, y))
             tests.append((X_test, y_test))
     start = time.perf_counter()
-    fit_many(models, tables)
+    fit_many(models, tables, verbose=True)
     seconds = time.perf_counter() - start
     found = [model.score(*test) for model, test in zip(models, tests, strict=True)]
     return np.reshape(found, (len(cells), 5)), seconds

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from missfit.estimators.base import NanRegressor
 from missfit.moments import check_scale, check_weight
@@ -98,7 +99,8 @@ def fit_many(models: list[Any], tables: list[tuple], *, verbose: bool = False) -
 def _fit_group(trainer, jobs: list[Job], apply, dtype, verbose: bool) -> None:
     """Choose the weight decays of one kind of networks, then train on all rows."""
     verbose = verbose or any(job.model.verbose for job in jobs)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    # scores are many and small: one thread each
+    with ThreadPoolExecutor(os.cpu_count()) as pool, threadpool_limits(1):
         batch = _Batch(trainer, jobs, dtype, pool, verbose)
         trainer.train(batch.first_networks(), batch.data, apply, then=batch.take)
 
