@@ -114,8 +114,8 @@ def network_batches(
     ----------
     cells : sequence of Cell
     most_seconds : float, optional
-        Estimated seconds of a batch on one core; by default a minute on a CPU, and no bound
-        on an accelerator, which needs many networks to be busy.
+        Estimated seconds of a batch on one core; by default a minute on a CPU, and no
+        bound on an accelerator, which needs many networks to be busy.
     """
     if not cells:
         return
