@@ -13,12 +13,14 @@ from conftest import hide, random_cov
 from missfit import (
     EMLR,
     MICELR,
+    AutoRegressor,
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
     PatternMoments,
     engine,
 )
+from missfit.moments import Rows
 
 MODELS = [
     ConstantImputedLR(),
@@ -368,3 +370,42 @@ def test_moments_of_a_source_are_those_of_its_rows(rng):
     expected = PatternMoments.from_data(X, y)
     np.testing.assert_array_equal(moments.count, expected.count)
     np.testing.assert_allclose(moments.scatter, expected.scatter, atol=1e-9)
+
+
+def test_a_sample_is_drawn_evenly_from_the_whole_stream():
+    X = np.arange(1000.0)[:, None]
+    drawn = np.zeros(1000)
+    for seed in range(400):
+        parts = (Rows(part, part, part[:, 0]) for (part,) in chunks_of(70, X))
+        rows, n = engine.sampled(parts, 100, np.random.default_rng(seed))
+        assert n == 1000
+        np.testing.assert_array_equal(rows.y, rows.X)
+        drawn[rows.X[:, 0].astype(int)] += 1
+    assert drawn.sum() == 400 * 100
+    # each row is drawn 40 times in the mean, a binomial of deviation 6
+    tenths = drawn.reshape(10, 100).mean(axis=1)
+    np.testing.assert_allclose(tenths, 40, atol=5 * 6 / np.sqrt(100))
+    assert 40 - 5 * 6 < drawn.min() < drawn.max() < 40 + 5 * 6
+
+
+@pytest.mark.parametrize("base", [EMLR(), FactorizedLR()], ids=["EMLR", "FactorizedLR"])
+def test_auto_chooses_by_a_sample_and_fits_its_base_to_all_rows(base, rng, monkeypatch):
+    monkeypatch.setattr("missfit.estimators.auto.SAMPLE_ROWS", 600)
+    monkeypatch.setattr(engine, "CHUNK_DOUBLES", 1000)
+    X, y = rows(rng, n=2000)
+    model = AutoRegressor([base], random_state=0).fit(chunks_of(300, X, y))
+    assert "a random sample of 600 of 2,000 rows; the base" in str(model.explain())
+    if hasattr(model.base_, "alpha_"):
+        base = FactorizedLR(alphas=(model.base_.alpha_,))
+    assert_same(model.base_, copy.deepcopy(base).fit(X, y), X, y)
+    predicted = np.concatenate(list(model.predict(iter([X[:50], X[50:]]))))
+    np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-12)
+
+
+def test_auto_on_a_short_stream_is_auto_in_memory(rng):
+    X, y = rows(rng, n=300)
+    model = AutoRegressor([EMLR()], random_state=0)
+    ours = model.fit(chunks_of(70, X, y)).predict(X)
+    np.testing.assert_array_equal(ours, model.fit(X, y).predict(X))
+    with pytest.raises(TypeError, match="groups are not understood"):
+        model.fit(chunks_of(70, X, y), groups=np.ones(300))

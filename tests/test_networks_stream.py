@@ -5,7 +5,6 @@ import pytest
 
 from conftest import hide
 from missfit import MLP, NeuMiss
-from missfit.moments import Rows
 
 pytest.importorskip("jax")
 pytest.importorskip("optax")
@@ -52,22 +51,6 @@ def test_a_long_stream_scores_within_0_005_of_memory(model, arranged, rng, monke
         X, y = X[order], y[order]
     held = model.fit(lambda: chunks_of(500, X, y)).score(new, truth)
     assert held > memory - 0.005
-
-
-def test_a_sample_is_drawn_evenly_from_the_whole_stream():
-    X = np.arange(1000.0)[:, None]
-    drawn = np.zeros(1000)
-    for seed in range(400):
-        parts = (Rows(part, part, part[:, 0]) for (part,) in chunks_of(70, X))
-        rows, n = stream.sampled(parts, 100, np.random.default_rng(seed))
-        assert n == 1000
-        np.testing.assert_array_equal(rows.y, rows.X)
-        drawn[rows.X[:, 0].astype(int)] += 1
-    assert drawn.sum() == 400 * 100
-    # each row is drawn 40 times in the mean, a binomial of deviation 6
-    tenths = drawn.reshape(10, 100).mean(axis=1)
-    np.testing.assert_allclose(tenths, 40, atol=5 * 6 / np.sqrt(100))
-    assert 40 - 5 * 6 < drawn.min() < drawn.max() < 40 + 5 * 6
 
 
 def test_an_iterator_that_can_be_read_only_once_is_refused(rng, monkeypatch):

@@ -118,6 +118,28 @@ def full_chunks(source: Source, check: Check) -> Iterator[Rows]:
         )
 
 
+class Sample(NamedTuple):
+    """Rows drawn at random from all, and how many there were."""
+
+    rows: Rows
+    n_rows: int
+
+
+def sampled(chunks: Iterator[Rows], n_held: int, rng: np.random.Generator) -> Sample:
+    """Draw rows at random in one pass: those of the smallest random numbers."""
+    kept, keys, n_rows = None, np.empty(0), 0
+    for rows in chunks:
+        parts = zip(kept or rows.take(np.arange(0)), rows, strict=True)
+        kept = Rows(*map(np.concatenate, parts))
+        keys = np.append(keys, rng.random(len(rows.X)))
+        n_rows += len(rows.X)
+        if len(keys) > n_held:
+            chosen = np.sort(np.argpartition(keys, n_held)[:n_held])
+            kept, keys = kept.take(chosen), keys[chosen]
+    assert kept is not None  # a source without rows has raised
+    return Sample(kept, n_rows)
+
+
 def _joined(parts: list[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,13 @@ from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
 from missfit.estimators.race import HOPELESS, Race, Runner
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.moments import PatternMoments, check_weight
+from missfit.sources import comes_in_chunks, named_columns
 from missfit.tables import with_nan
 
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
 POOLED_ROWS = 10  # rows for each pattern from which on it may have a model of its own
+SAMPLE_ROWS = 20_000  # of a source of chunks: they choose the candidates
 MIXED_ROWS = 20  # rows for each feature from which on there are components to find
 
 
@@ -125,19 +128,28 @@ class AutoRegressor(NanRegressor):
         self.time_budget = time_budget
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Any:
         """Choose and fit.
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            The features, NaN where missing.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
+        X : array-like or DataFrame of shape (n, d), or a source of chunks
+            The features, NaN where missing. Of a source (see `missfit.EMLR.fit`) of
+            more than 20,000 rows a random sample chooses the candidates and fits the
+            flexible parts; the chosen base is fitted to the moments of all rows where
+            it can be. `explain` says so.
+        y : array-like of shape (n,), or str
+            The target, or the name of its column.
+        sample_weight : array-like of shape (n,), or str, optional
             Weights of the rows in every fit and in the held-out errors.
         groups : array-like of shape (n,), optional
             Rows of one group (a school, a patient) are held out together.
         """
+        if comes_in_chunks(X):
+            return self._fit_source(X, y, sample_weight, groups)
+        X, y, sample_weight = named_columns(X, y, sample_weight)
         deadline = self._deadline()
         trial = self._trial()
         table = trial._table(X, y, sample_weight, groups)
@@ -170,12 +182,61 @@ class AutoRegressor(NanRegressor):
         -------
         ndarray of shape (n,)
         """
+        if comes_in_chunks(X):
+            return self._predict_chunks(X)
         X = self._check_predict(X)
         base = self.base_.predict(X)
         total = base.copy()
         for part in self.parts_:
             total += part.weight * part.predict(X, base)
         return total
+
+    def _fit_source(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
+        """Choose by a random sample; fit the base to the moments of all rows."""
+        from missfit import engine  # on use: most tables are in memory
+
+        if groups is not None:
+            raise TypeError(
+                "groups are not understood for rows that come in chunks; fit in memory."
+            )
+        trial = self._trial()
+        tables: list[PatternMoments] = []
+
+        def check(X: Any, y: Any) -> tuple[NDArray, NDArray]:
+            first = not hasattr(trial, "n_features_in_")
+            return trial._check_fit(X, y, reset=first)
+
+        def chunks():  # moments beside the sample, in one pass
+            source = engine.any_source(X, y, sample_weight)
+            for rows in engine.full_chunks(source, check):
+                if rows.weight.any():
+                    new = PatternMoments.from_data(*rows)
+                    tables[:] = [tables[0] + new] if tables else [new]
+                yield rows
+
+        rng = np.random.default_rng(0)
+        rows, n_rows = engine.sampled(chunks(), SAMPLE_ROWS, rng)
+        names = getattr(trial, "feature_names_in_", None)
+        trial.fit(rows.X, rows.y[:, 0] if rows.y.shape[1] == 1 else rows.y, rows.weight)
+        if names is not None:
+            trial.feature_names_in_ = names
+        if n_rows > SAMPLE_ROWS:
+            trial._fit_base_to(tables[0], len(rows.X), n_rows)
+        return self._become(trial)
+
+    def _fit_base_to(self, moments: PatternMoments, n_sample: int, n_rows: int) -> None:
+        """Fit the base to all rows, at the strength that the sample chose."""
+        said = f"Chosen by a random sample of {n_sample:,} of {n_rows:,} rows"
+        if hasattr(self.base_, "fit_moments"):
+            base: Any = clone(self.base_)
+            if hasattr(self.base_, "alpha_"):
+                base.set_params(alphas=(self.base_.alpha_,))
+            self.base_ = base.fit_moments(moments)
+            said += "; the base is fitted to all of them."
+        else:
+            said += f", to which {type(self.base_).__name__} is fitted."
+        why = self._explanation_
+        self._explanation_ = replace(why, reason=f"{why.reason} {said}")
 
     def explain(self) -> Explanation:
         """Return what was chosen and why; ``print`` it to read it."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.engine import any_source, full_chunks
+from missfit.engine import Sample, any_source, full_chunks, sampled
 from missfit.moments import Rows
 from missfit.networks.base import fit_many, load_trainer
 
@@ -21,13 +21,6 @@ HELD_ROWS = 100_000  # drawn by each pass over the source
 TEST_SHARE = 0.1  # of the first sample, to see whether more training helps
 PASSES = 4  # after the first
 EPOCHS = 5  # over the sample of each of these
-
-
-class Sample(NamedTuple):
-    """Rows drawn at random from all, and how many there were."""
-
-    rows: Rows
-    n_rows: int
 
 
 def fit_source(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -70,21 +63,6 @@ def fit_source(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> 
     if aside is not None and aside.weight.any():
         _train_on_others(trial, (draw().rows for _ in range(PASSES)), aside)
     return model._become(trial)
-
-
-def sampled(chunks: Iterator[Rows], n_held: int, rng: np.random.Generator) -> Sample:
-    """Draw rows at random in one pass: those of the smallest random numbers."""
-    kept, keys, n_rows = None, np.empty(0), 0
-    for rows in chunks:
-        parts = zip(kept or rows.take(np.arange(0)), rows, strict=True)
-        kept = Rows(*map(np.concatenate, parts))
-        keys = np.append(keys, rng.random(len(rows.X)))
-        n_rows += len(rows.X)
-        if len(keys) > n_held:
-            chosen = np.sort(np.argpartition(keys, n_held)[:n_held])
-            kept, keys = kept.take(chosen), keys[chosen]
-    assert kept is not None  # a source without rows has raised
-    return Sample(kept, n_rows)
 
 
 def _train_on_others(trial: Any, samples: Iterator[Rows], aside: Rows) -> None:
