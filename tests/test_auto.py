@@ -381,6 +381,25 @@ def test_the_features_worth_measuring_are_ranked_as_by_the_bayes_risk(seed):
     assert spearmanr(explanation.risk_drops, exact_drops(law)).statistic >= 0.9
 
 
+def test_under_self_masking_the_ranking_knows_what_the_mask_says():
+    law = law_of("self", 101, d=5)
+    X, y = law.sample(10_000, random_state=101)
+    model = AutoRegressor([EMLR(), SelfMaskedLR()], random_state=0).fit(X, y)
+    assert isinstance(model.base_, SelfMaskedLR)
+    now = bayes_risk(law, n_draws=20_000).value
+    drops = []
+    for j in range(5):
+        never = np.arange(5) == j
+        measured = replace(
+            law,
+            bias=np.where(never, -30.0, law.bias),
+            slope=np.where(never, 0.0, law.slope),
+        )
+        drops.append(now - bayes_risk(measured, n_draws=20_000).value)
+    # a Gaussian for the posterior, and 20,000 draws for the risks
+    np.testing.assert_allclose(model.explain().risk_drops, drops, rtol=0.2)
+
+
 def test_the_explanation_reads_as_a_page(rng):
     X, y = rows(rng)
     linear = [EMLR(), FactorizedLR(alphas=(1.0,))]

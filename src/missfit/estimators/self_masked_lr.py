@@ -231,13 +231,27 @@ class SelfMaskedLR(NanRegressor):
         whole[self._used_] = values
         return whole
 
-    def feature_law(self) -> ScaledGaussian:
-        """Return the Gaussian of X before masking, in standard units."""
-        used = np.flatnonzero(self._used_)
-        shift, scale = np.zeros(len(self._used_)), np.ones(len(self._used_))
-        mean, cov = np.zeros(len(self._used_)), np.eye(len(self._used_))
-        shift[used], scale[used], mean[used], cov[np.ix_(used, used)] = self._standard_
-        return ScaledGaussian(shift, scale, mean, cov)
+    def risk_drops(self, X: Any) -> NDArray[np.float64]:
+        """Return the drop in the risk if each feature were always measured.
+
+        The mean over the rows of (C b)_j^2 / C_jj where feature j is missing, with C
+        the covariance of the missing features given the observed ones and the mask and
+        b their slopes: what knowing X_j too would explain. One target.
+        """
+        X = self._check_predict(X)[:, self._used_]
+        shift, scale, mean, cov = self._standard_
+        slopes = np.ravel(self.coef_)[self._used_] * scale
+        drops = np.zeros(len(slopes))
+        Z = (X - shift) / scale
+        for part in missing_given_mask(Z, mean, cov, *self._curves_):
+            C = probit_posterior(
+                part.mean, part.cov, part.bias, part.slope, tol=EP_TOL
+            ).cov
+            known = (C @ slopes[part.missing][:, :, None])[:, :, 0] ** 2
+            spread = np.diagonal(C, axis1=1, axis2=2)
+            drop = np.divide(known, spread, out=np.zeros_like(known), where=spread > 0)
+            np.add.at(drops, part.missing, drop)
+        return self._of_all_features(drops / len(X), 0.0)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict rows, NaN where missing.
