@@ -20,6 +20,7 @@ from missfit.moments import (
     column_scales,
 )
 from missfit.patterns import find_keys, group_rows, pattern_keys
+from missfit.sources import comes_in_chunks
 
 STANDARD_ERRORS = 2.0  # by which a correction must beat the base to be taken
 
@@ -161,6 +162,8 @@ class PartialPooling(NanRegressor):
         ----------
         X : array-like or DataFrame of shape (n, d)
         """
+        if comes_in_chunks(X):
+            return self._predict_chunks(X)
         X = self._check_predict(X)
         prediction = np.asarray(self.base_.predict(X), dtype=float)
         more = _evaluate(self.corrections_, X)
