@@ -3,6 +3,7 @@
 import warnings
 
 import matplotlib
+from docutils import nodes
 
 import missfit
 
@@ -15,7 +16,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -35,7 +35,8 @@ suppress_warnings = [
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "missfit"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_theme_options = {"header_links_before_dropdown": 4, "navigation_with_keys": False}
+html_math_renderer = "mathml"
 html_show_sourcelink = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -47,3 +48,19 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 warnings.filterwarnings("ignore", category=UserWarning, module="sphinx_gallery")
+
+
+def setup(app):
+    """Write formulas as MathML, which browsers draw without a script or a network."""
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    def inline(translator, node):
+        translator.body.append(tex2mathml(node.astext()))
+        raise nodes.SkipNode
+
+    def block(translator, node):
+        formula = tex2mathml(node.astext(), as_block=True)
+        translator.body.append(f'<div class="formula">{formula}</div>')
+        raise nodes.SkipNode
+
+    app.add_html_math_renderer("mathml", (inline, None), (block, None))
