@@ -192,8 +192,8 @@ CANDIDATES = [
     ),
     Candidate(
         "NeuMiss",
-        lambda seed: NeuMiss(random_state=seed),
-        "missfit.NeuMiss(random_state={seed})",
+        lambda seed: NeuMiss(depth=5, random_state=seed),
+        "missfit.NeuMiss(depth=5, random_state={seed})",
         "a network built like the Bayes predictor",
         cost=200,
         fit_many=fit_many,
