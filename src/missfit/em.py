@@ -416,12 +416,16 @@ def accelerated_em(
         log_posterior = expected.log_likelihood + model.log_prior(cov)
         return model.m_step(expected, mean, data.n_rows), log_posterior
 
-    theta, converged, height = start, False, -np.inf
+    theta, converged, height, fallback = start, False, -np.inf, start
     while n_iter < max_iter and not converged:
         one, before = em(*theta)
+        if not before >= height - 1e-6 * abs(height):
+            # EM only climbs: the height of the last leap was an error of rounding
+            theta = fallback
+            one, before = em(*theta)
         two, height = em(*one)
         leap = extrapolation(_pack(*theta), _pack(*one), _pack(*two))
-        theta = two
+        theta = fallback = two
         with np.errstate(all="ignore"):  # a leap too far is refused, not reported
             try:
                 landed, log_posterior = em(*_unpack(leap, data.n_columns))
