@@ -1,5 +1,6 @@
 """Studies: their definition, running, resuming, the tidy table."""
 
+import gzip
 import json
 import os
 import random
@@ -409,14 +410,15 @@ def test_a_changed_method_is_run_again(tmp_path):
     assert not np.array_equal(first["mse"], second["mse"])
 
 
-def test_parts_of_two_machines_are_one_study(tmp_path):
+def test_parts_of_two_machines_are_one_study_compressed_or_not(tmp_path):
     item = parse(TINY, name="tiny")
     for name in ("ConstantImputedLR", "EMLR"):
         study.run(item.only([name]), tmp_path / name, jobs=1, stream=quiet())
     merged = tmp_path / "merged" / "parts"
     merged.mkdir(parents=True)
-    for part in tmp_path.glob("*LR/parts/*"):
-        part.rename(merged / part.name)
+    one, two = tmp_path.glob("*LR/parts/*")
+    one.rename(merged / one.name)
+    (merged / f"{two.name}.gz").write_bytes(gzip.compress(two.read_bytes()))
     study.run(item, tmp_path / "whole", jobs=1, stream=quiet())
     assert not pending_cells(item, tmp_path / "merged")
     assert_same(

@@ -1,12 +1,14 @@
 """What was measured: records appended to part files, and the tidy table of all of them.
 
 A run appends one JSON line for each cell to a part file of its own and syncs it to the
-disk; the folder may hold any number of parts, from any number of runs and machines. A
+disk; the folder may hold any number of parts, from any number of runs and machines, and
+those of the past may be compressed (.jsonl.gz). A
 line that a kill or a full disk left torn is not read, and its cell is run again.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import secrets
@@ -88,8 +90,8 @@ def read_records(folder: Path) -> dict[str, Record]:
     Where a cell has several, a success comes before a failure, then the later one.
     """
     records: dict[str, Record] = {}
-    for path in sorted(folder.glob("part-*.jsonl")):
-        for line in path.read_bytes().split(b"\n")[:-1]:  # the last has no end: torn
+    for path in sorted(folder.glob("part-*.jsonl*")):
+        for line in _bytes_of(path).split(b"\n")[:-1]:  # the last has no end: torn
             record = _parsed(line)
             if record is None:
                 continue
@@ -97,6 +99,11 @@ def read_records(folder: Path) -> dict[str, Record]:
             if old is None or old["status"] != "ok" or record["status"] == "ok":
                 records[record["key"]] = record
     return records
+
+
+def _bytes_of(path: Path) -> bytes:
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
 def _parsed(line: bytes) -> Record | None:
