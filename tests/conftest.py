@@ -1,5 +1,6 @@
 import csv
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +47,16 @@ def random_cov(rng, d):
 def hide(rng, X, rate=0.4):
     """Put holes into a copy of X, completely at random."""
     return np.where(rng.random(X.shape) < rate, np.nan, X)
+
+
+def with_file_size_limit(n_bytes, *line):
+    """A command that cannot write files longer than this: a full disk, near enough.
+
+    By a process in between, since a fork of this one is not safe once jax has threads.
+    """
+    code = (
+        "import os, resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({n_bytes}, {n_bytes}))\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    return [sys.executable, "-c", code, *line]

@@ -1,12 +1,12 @@
 """``missfit simulate`` writes a table, whole or not at all."""
 
-import resource
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from conftest import with_file_size_limit
 from missfit.cli import main
 from missfit.simulate import published
 
@@ -60,10 +60,9 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     out.write_text("old")
     line = f"-m missfit simulate mixture1 --d 4 --n 1000 --out {out}"
     done = subprocess.run(
-        [sys.executable, *line.split()],
+        with_file_size_limit(500, sys.executable, *line.split()),
         capture_output=True,
         text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),
     )
     assert done.returncode == 2
     assert "File too large" in done.stderr

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 import numpy as np
 import pytest
 
+from conftest import with_file_size_limit
 from missfit import study
 from missfit.simulate import published_data
 from missfit.study.data import SimulatedDataSet
@@ -106,15 +106,12 @@ def method(name, estimator, **parameters):
     )
 
 
-def command(*arguments, **options):
+def command(*arguments, most_bytes=None):
     """The command line as a user runs it, from a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "missfit", "study", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        **options,
-    )
+    line = [sys.executable, "-m", "missfit", "study", *map(str, arguments)]
+    if most_bytes is not None:
+        line = with_file_size_limit(most_bytes, *line)
+    return subprocess.run(line, capture_output=True, text=True, timeout=300)
 
 
 def without_seconds(table):
@@ -476,6 +473,10 @@ SLOW = TINY.replace("repetitions = 2", "repetitions = 5") + method(
 )
 
 
+def n_bytes(folder):
+    return sum(path.stat().st_size for path in folder.glob("*"))
+
+
 def test_killed_at_any_moment_the_study_goes_on_to_the_same_table(tmp_path):
     path = own_study(tmp_path, SLOW)
     item = study.load(path)
@@ -532,17 +533,10 @@ def test_a_torn_line_is_not_read_and_its_cell_is_run_again(tmp_path):
     assert_same(study.collect(item, tmp_path).table, whole)
 
 
-def limit_file_size(n_bytes):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
-
-    return limit
-
-
 def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path):
     path = own_study(tmp_path)
     out = tmp_path / "out"
-    done = command(path, "--out", out, "--jobs", 1, preexec_fn=limit_file_size(2500))
+    done = command(path, "--out", out, "--jobs", 1, most_bytes=2500)
     assert done.returncode == 2
     (line,) = [k for k in done.stderr.splitlines() if k.startswith("missfit:")]
     assert "File too large" in line
@@ -559,7 +553,7 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path):
     )
     # the disk is full when the table is written again: the old one stays
     before = (out / "results.parquet").read_bytes()
-    third = command(path, "--out", out, "--collect", preexec_fn=limit_file_size(500))
+    third = command(path, "--out", out, "--collect", most_bytes=500)
     assert third.returncode == 2
     assert "is as it was before" in third.stderr
     assert (out / "results.parquet").read_bytes() == before
