@@ -81,9 +81,9 @@ def summary(table) -> str:
         d, n = int(part["d"].iloc[0]), int(part["n"].iloc[0])
         rate = bayes_rates().get((setting, d))
         bayes = "" if rate is None else f", Bayes rate {rate:.4f}"
-        lines.append(f"{setting}, d = {d}, {n:,} training rows{bayes}")
-        lines.append(f"  {'method':<22}{'test R2':>10}{'published':>12}")
+        lines.append(f"{setting}, d = {d}, {n:,} training rows{bayes}; test R2:")
+        lines.append(f"  {'method':<22}{'median':>10}{'published mean':>17}")
         for row in part.itertuples():
             theirs = "" if row.r2_mean != row.r2_mean else f"{row.r2_mean:.4f}"
-            lines.append(f"  {row.method:<22}{row.r2_median:>10.4f}{theirs:>12}")
+            lines.append(f"  {row.method:<22}{row.r2_median:>10.4f}{theirs:>17}")
     return "\n".join(lines)

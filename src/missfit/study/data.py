@@ -7,6 +7,7 @@ a user's table is split anew in each repetition.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +33,7 @@ class Parts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DataSet:
+class DataSet(ABC):
     """One table of a study.
 
     Attributes
@@ -58,9 +59,9 @@ class DataSet:
         """Training rows."""
         return self.rows - int(np.ceil(TEST_SHARE * self.rows))
 
+    @abstractmethod
     def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X, NaN where missing, and y."""
-        raise NotImplementedError
 
     def identity(self) -> dict[str, Any]:
         """Return what the rows and their split depend on."""
