@@ -17,6 +17,7 @@ from missfit import study
 from missfit.simulate import published_data
 from missfit.study.data import SimulatedDataSet
 from missfit.study.estimate import cell_seconds
+from missfit.study.fit import fit_networks
 from missfit.study.grid import parse
 from missfit.study.progress import Progress
 from missfit.study.records import (
@@ -605,6 +606,34 @@ def test_networks_train_in_batches_and_are_recorded_like_the_rest(tmp_path):
     bad = table[table["method"] == "MLP W9"]
     assert (bad["status"] == "error").all()
     assert bad["message"].str.contains("width=-1").all()
+
+
+def test_an_interrupt_stops_all_batches_of_networks(tmp_path, monkeypatch):
+    """Two batches train at a time, as on an accelerator."""
+    pytest.importorskip("jax", reason='pip install "missfit[networks]"')
+    text = TINY + method("MLP W1", "missfit.MLP", width=2, weight_decay=1.0)
+    text += method("MLP W2", "missfit.MLP", width=500, preset="paper")
+    item = study.load(own_study(tmp_path, text)).only(["MLP"])
+    stopped = []
+
+    def fit(batch, *arguments):
+        try:
+            return fit_networks(batch, *arguments)
+        except InterruptedError:
+            stopped.extend({cell.method.name for cell in batch})
+            raise
+
+    run_module = sys.modules["missfit.study.run"]  # the package has a run() too
+    monkeypatch.setattr(run_module, "device", lambda: "not a CPU")
+    monkeypatch.setattr(run_module, "fit_networks", fit)
+    monkeypatch.setattr(PartFile, "append", lambda *_: raise_interrupt())
+    with pytest.raises(KeyboardInterrupt):
+        study.run(item, tmp_path / "out", jobs=1, stream=quiet())
+    assert stopped == ["MLP W2"]
+
+
+def raise_interrupt():
+    raise KeyboardInterrupt
 
 
 def test_batches_of_networks_are_bounded_and_hold_every_cell_once():

@@ -69,7 +69,13 @@ class Job(NamedTuple):
     starts: list[dict[str, NDArray]]
 
 
-def fit_many(models: list[Any], tables: list[tuple], *, verbose: bool = False) -> None:
+def fit_many(
+    models: list[Any],
+    tables: list[tuple],
+    *,
+    verbose: bool = False,
+    stop: threading.Event | None = None,
+) -> None:
     """Fit networks, each to its own table, as few batches as their kinds allow.
 
     The candidates of all models on all folds train together, then the chosen ones: a
@@ -82,27 +88,33 @@ def fit_many(models: list[Any], tables: list[tuple], *, verbose: bool = False) -
     tables : list of (X, y) or (X, y, sample_weight)
     verbose : bool
         Show progress on stderr.
+    stop : threading.Event, optional
+        Once another thread sets it, training ends with InterruptedError, and the models
+        stay as they were.
     """
     trainer = load_trainer()
     trials = [model._trial() for model in models]
-    jobs = [trial._job(*table) for trial, table in zip(trials, tables, strict=True)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        pairs = zip(trials, tables, strict=True)
+        jobs = list(pool.map(lambda pair: pair[0]._job(*pair[1]), pairs))
     groups: dict[Any, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.model._kind(job), []).append(job)
     for (apply, dtype, *_), group in groups.items():
         with trainer.precision(dtype):
-            _fit_group(trainer, group, apply, dtype, verbose)
+            _fit_group(trainer, group, apply, dtype, verbose, stop)
     for model, trial in zip(models, trials, strict=True):
         model._become(trial)
 
 
-def _fit_group(trainer, jobs: list[Job], apply, dtype, verbose: bool) -> None:
+def _fit_group(trainer, jobs: list[Job], apply, dtype, verbose: bool, stop) -> None:
     """Choose the weight decays of one kind of networks, then train on all rows."""
     verbose = verbose or any(job.model.verbose for job in jobs)
     # scores are many and small: one thread each
     with ThreadPoolExecutor(os.cpu_count()) as pool, threadpool_limits(1):
         batch = _Batch(trainer, jobs, dtype, pool, verbose)
-        trainer.train(batch.first_networks(), batch.data, apply, then=batch.take)
+        networks = batch.first_networks()
+        trainer.train(networks, batch.data, apply, then=batch.take, stop=stop)
 
 
 class _Batch:

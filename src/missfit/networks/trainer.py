@@ -150,6 +150,7 @@ def train(
     apply: Callable,
     *,
     then: Then | None = None,
+    stop: threading.Event | None = None,
 ) -> list[Trained]:
     """Train networks of one shape of parameters, and return them in order.
 
@@ -166,11 +167,13 @@ def train(
         Called with the networks that have just finished, it returns further ones to
         train: on an accelerator they enter the running batch, on a CPU they follow
         when all threads are done, so that no result depends on timing.
+    stop : threading.Event, optional
+        Once another thread sets it, training ends with InterruptedError.
     """
     source = _Source.of(data)
     n_threads = _n_threads()
     done: dict[int, Trained] = {}
-    stop = threading.Event()
+    stop = stop or threading.Event()
     waiting = list(networks)
 
     def finish(finished: list[tuple[Network, Trained]]) -> list[Network]:
@@ -193,6 +196,8 @@ def train(
                 n_shares = min(n_threads, math.ceil(len(batch) / FEWEST_SLOTS))
                 for _ in pool.map(work, [batch[k::n_shares] for k in range(n_shares)]):
                     pass
+                if stop.is_set():
+                    raise InterruptedError("the training was stopped")
         except BaseException:  # an interrupt too: do not wait for the others to train
             stop.set()
             raise

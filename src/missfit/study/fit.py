@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 import time
 import warnings
 from collections.abc import Sequence
@@ -53,10 +54,15 @@ def _fit_cell(cell: Cell, parts: Parts) -> dict:
         return failure(cell, error)
 
 
-def fit_networks(cells: Sequence[Cell], folder: str | None = None) -> list[dict]:
+def fit_networks(
+    cells: Sequence[Cell],
+    folder: str | None = None,
+    stop: threading.Event | None = None,
+) -> list[dict]:
     """Return the records of networks, trained as one batch.
 
-    The seconds of the fit are each network's share of the batch.
+    The seconds of the fit are each network's share of the batch. Where another thread
+    sets ``stop``, raises InterruptedError.
     """
     import_from(folder)
     try:
@@ -66,7 +72,7 @@ def fit_networks(cells: Sequence[Cell], folder: str | None = None) -> list[dict]
             (parts[cell.data].X_train, parts[cell.data].y_train) for cell in cells
         ]
         start = time.perf_counter()
-        fit_many(models, tables)
+        fit_many(models, tables, stop=stop)
         share = (time.perf_counter() - start) / len(cells)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             scores = pool.map(_scores, models, [parts[cell.data] for cell in cells])
@@ -74,11 +80,13 @@ def fit_networks(cells: Sequence[Cell], folder: str | None = None) -> list[dict]
                 _record(cell, "") | {"fit_seconds": share, "device": device()} | score
                 for cell, score in zip(cells, scores, strict=True)
             ]
+    except InterruptedError:
+        raise
     except Exception as error:
         if len(cells) == 1:
             return [failure(cells[0], error)]
         # one bad table must not take the batch with it
-        return [record for cell in cells for record in fit_networks([cell], folder)]
+        return [r for cell in cells for r in fit_networks([cell], folder, stop)]
 
 
 def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TextIO
+
+from threadpoolctl import threadpool_limits
 
 from missfit.networks.base import bucket
 from missfit.study.estimate import (
@@ -75,9 +79,7 @@ def run(
         # a cluster knows how many cells it can run at a time
         at_once = jobs if scheduler is None else -1
         _run_groups(data_groups(others), keep, at_once, scheduler, study.folder)
-        for batch in network_batches(networks):
-            progress.tell(f"{len(batch)} networks, {_place(batch)}")
-            keep(fit_networks(batch, study.folder))
+        _run_networks(networks, keep, progress.tell, study.folder)
 
 
 def n_jobs(jobs: int | None) -> int:
@@ -139,6 +141,37 @@ def network_batches(
 def _kind(cell: Cell) -> tuple[int, int]:
     """Return the sizes up to which inputs and widths are padded in a batch."""
     return bucket(2 * cell.data.d), bucket(network_units(cell))
+
+
+def _run_networks(
+    networks: Sequence[Cell],
+    keep: Keep,
+    tell: Callable[[str], None],
+    folder: str | None,
+) -> None:
+    """Train networks in batches.
+
+    On an accelerator two at a time: it is busy with one while the tables of the other
+    are prepared, its predictions are scored, or its last few networks train.
+    """
+    stop = threading.Event()
+
+    def records(batch: list[Cell]) -> list[dict]:
+        if stop.is_set():
+            raise InterruptedError
+        tell(f"{len(batch)} networks, {_place(batch)}")
+        return fit_networks(batch, folder, stop)
+
+    n_threads = 1 if not networks or device() == "cpu" else 2
+    # set once here, since what threads set and restore in turns may not be restored
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+        try:
+            tasks = [pool.submit(records, b) for b in network_batches(networks)]
+            for task in as_completed(tasks):
+                keep(task.result())
+        except BaseException:  # an interrupt, or a disk that is full
+            stop.set()
+            raise
 
 
 def _place(batch: Sequence[Cell]) -> str:
