@@ -8,6 +8,7 @@ is inverted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -42,7 +43,14 @@ class PatternChunk(NamedTuple):
     scatter: NDArray[np.float64] | None  # (b, k, k)
     points: NDArray[np.float64]  # (p, k) zero where missing
     weight: NDArray[np.float64]  # (p,)
-    pattern_of_point: NDArray[np.intp]  # (p,)
+    pattern_of_point: NDArray[np.intp]  # (p,) in order
+
+    def sum_points(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum values (..., p) of the points over each pattern's."""
+        if self.scatter is not None:  # one point each
+            return values
+        first = np.searchsorted(self.pattern_of_point, np.arange(len(self.count)))
+        return np.add.reduceat(values, first, axis=-1)
 
 
 class GaussianData:
@@ -169,7 +177,12 @@ class GaussianData:
 
 
 class PrecisionLaw:
-    """Conditional laws of the missing coordinates, by the precision matrix."""
+    """Conditional laws of the missing coordinates, by the precision matrix.
+
+    ``precision`` has shape (..., k, k): of one Gaussian, or of a stack of them, which
+    costs fewer calls than one by one. What the methods return then begins with the axes
+    of the stack.
+    """
 
     def __init__(self, precision):
         self.precision = precision
@@ -179,16 +192,17 @@ class PrecisionLaw:
     def of_cov(cls, cov):
         """Return the law of a Gaussian by its covariance."""
         precision = np.linalg.inv(cov)
-        return cls((precision + precision.T) / 2)
+        return cls((precision + precision.swapaxes(-1, -2)) / 2)
 
     def condition(self, chunk: PatternChunk):
         """Return V, B and log det Omega_uu of each pattern."""
         mis = chunk.missing
-        root = np.linalg.cholesky(self.precision[mis[:, :, None], mis[:, None, :]])
+        block = self.precision[..., mis[:, :, None], mis[:, None, :]]
+        root = np.linalg.cholesky(block)
         half = np.linalg.inv(root)
-        V = half.transpose(0, 2, 1) @ half
-        B = -(V @ self.precision[mis]) * chunk.observed[:, None, :]
-        log_root = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        V = half.swapaxes(-1, -2) @ half
+        B = -(V @ self.precision[..., mis, :]) * chunk.observed[:, None, :]
+        log_root = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
         return V, B, 2 * log_root
 
     def log_likelihood(self, chunk: PatternChunk, filled, B, cross, log_det_mis):
@@ -198,16 +212,15 @@ class PrecisionLaw:
         Omega_uo r + Omega_uu B r = 0; of the scatter C likewise tr(Omega C) +
         tr(Omega_ou B C).
         """
-        n_patterns, k = len(chunk.count), len(self.precision)
+        *stack, k, _ = self.precision.shape
         n_observed = k - chunk.missing.shape[1]
-        square = np.einsum("pi,pi->p", filled @ self.precision, filled)
-        distance = np.bincount(
-            chunk.pattern_of_point, chunk.weight * square, minlength=n_patterns
-        )
+        square = ((filled @ self.precision) * filled).sum(axis=-1)
+        distance = chunk.sum_points(chunk.weight * square)
         if chunk.scatter is not None:
-            distance += chunk.scatter.reshape(n_patterns, -1) @ self.precision.ravel()
-            distance += (self.precision[chunk.missing] * cross).sum(axis=(1, 2))
-        per_row = self.log_det - log_det_mis - n_observed * np.log(2 * np.pi)
+            flat = chunk.scatter.reshape(-1, k * k)
+            distance = distance + self.precision.reshape(*stack, k * k) @ flat.T
+            distance += (self.precision[..., chunk.missing, :] * cross).sum((-1, -2))
+        per_row = self.log_det[..., None] - log_det_mis - n_observed * np.log(2 * np.pi)
         return (chunk.count * per_row - distance) / 2
 
 
@@ -243,25 +256,30 @@ def _missing_index(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
 class Completion(NamedTuple):
     """Rows of a chunk completed under a law; see `complete`."""
 
-    filled: NDArray[np.float64]  # (p, k) points about the mean, B r where missing
-    V: NDArray[np.float64]  # (b, u, u) Var(X_u | X_o)
-    B: NDArray[np.float64]  # (b, u, k) slopes of X_u on X_o
-    cross: NDArray[np.float64]  # (b, u, k) B times the scatter, where there is one
-    log_likelihood: NDArray[np.float64]  # (b,) of each pattern's rows
+    filled: NDArray[np.float64]  # (..., p, k) points about the mean, B r where missing
+    V: NDArray[np.float64]  # (..., b, u, u) Var(X_u | X_o)
+    B: NDArray[np.float64]  # (..., b, u, k) slopes of X_u on X_o
+    cross: NDArray[np.float64]  # (..., b, u, k) B times the scatter, if there is one
+    log_likelihood: NDArray[np.float64]  # (..., b) of each pattern's rows
 
 
 def complete(chunk: PatternChunk, mean, law) -> Completion:
-    """Conditional laws of what a chunk of patterns misses, and its likelihood."""
+    """Conditional laws of what a chunk of patterns misses, and its likelihood.
+
+    ``mean`` has shape (..., k), with the stack of the law.
+    """
     b, u = chunk.missing.shape
-    k = len(mean)
-    filled = (chunk.points - mean) * chunk.observed[chunk.pattern_of_point]
-    V, B, cross = np.zeros((b, u, u)), np.zeros((b, u, k)), np.zeros((b, u, k))
+    *stack, k = mean.shape
+    of_point = chunk.pattern_of_point
+    filled = (chunk.points - mean[..., None, :]) * chunk.observed[of_point]
+    V, B, cross = (np.zeros((*stack, b, u, size)) for size in (u, k, k))
     log_det_mis = np.zeros(b)
     if u:
         V, B, log_det_mis = law.condition(chunk)
-        B_of_point = B if chunk.scatter is not None else B[chunk.pattern_of_point]
-        guess = (B_of_point @ filled[:, :, None])[:, :, 0]
-        np.put_along_axis(filled, chunk.missing[chunk.pattern_of_point], guess, axis=1)
+        B_of_point = B if chunk.scatter is not None else B[..., of_point, :, :]
+        guess = (B_of_point @ filled[..., None])[..., 0]
+        place = np.arange(len(of_point))[:, None], chunk.missing[of_point]
+        filled[..., *place] = guess
         if chunk.scatter is not None:
             cross = B @ chunk.scatter
     log_likelihood = law.log_likelihood(chunk, filled, B, cross, log_det_mis)
@@ -271,20 +289,24 @@ def complete(chunk: PatternChunk, mean, law) -> Completion:
 def completed_sums(
     chunk: PatternChunk, completion: Completion, share: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sum E[r] and E[r r'] over a chunk's rows, each pattern times its share."""
+    """Sum E[r] and E[r r'] over a chunk's rows, each pattern times its share.
+
+    ``share`` has shape (..., b), with the stack of the completion.
+    """
     filled, V, B, cross, _ = completion
-    k = filled.shape[1]
-    weighted = (chunk.weight * share[chunk.pattern_of_point])[:, None] * filled
-    second = weighted.T @ filled
-    inner = (chunk.count * share)[:, None, None] * V
+    *stack, _, k = filled.shape
+    weighted = (chunk.weight * share[..., chunk.pattern_of_point])[..., None] * filled
+    second = weighted.swapaxes(-1, -2) @ filled
+    inner = (chunk.count * share)[..., None, None] * V
     if chunk.scatter is not None:
-        second += (share @ chunk.scatter.reshape(len(share), -1)).reshape(k, k)
-        cross = share[:, None, None] * cross
-        inner += cross @ B.transpose(0, 2, 1)
+        flat = chunk.scatter.reshape(len(chunk.scatter), -1)
+        second += (share @ flat).reshape(*stack, k, k)
+        cross = share[..., None, None] * cross
+        inner += cross @ B.swapaxes(-1, -2)
         rows = _add_rows(chunk.missing, cross, k)
-        second += rows + rows.T
+        second += rows + rows.swapaxes(-1, -2)
     second += _add_blocks(chunk.missing, inner, k)
-    return weighted.sum(axis=0), second
+    return weighted.sum(axis=-2), second
 
 
 def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
@@ -295,15 +317,23 @@ def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
 
 
 def _add_blocks(index, blocks, k: int) -> NDArray:
-    """Sum of blocks (b, u, u), each put at the rows and columns of its index."""
-    place = index[:, :, None] * k + index[:, None, :]
-    return np.bincount(place.ravel(), blocks.ravel(), minlength=k * k).reshape(k, k)
+    """Sum of blocks (..., b, u, u), each put at the rows and columns of its index."""
+    return _add_at(index[:, :, None] * k + index[:, None, :], blocks, k)
 
 
 def _add_rows(index, rows, k: int) -> NDArray:
-    """Sum of matrices (b, u, k), each row put at its index."""
-    place = index[:, :, None] * k + np.arange(k)
-    return np.bincount(place.ravel(), rows.ravel(), minlength=k * k).reshape(k, k)
+    """Sum of matrices (..., b, u, k), each row put at its index."""
+    return _add_at(index[:, :, None] * k + np.arange(k), rows, k)
+
+
+def _add_at(place, values, k: int) -> NDArray:
+    """Sum of values (..., b, u, v), each put at its place (b, u, v) in (..., k, k)."""
+    stack = values.shape[:-3]
+    places = np.arange(math.prod(stack))[:, None] * k * k + place.ravel()
+    sums = np.bincount(
+        places.ravel(), values.ravel(), minlength=places.shape[0] * k * k
+    )
+    return sums.reshape(*stack, k, k)
 
 
 class GaussianFit(NamedTuple):

@@ -45,14 +45,12 @@ class MixtureLaw(NamedTuple):
     slopes: NDArray[np.float64]  # (d, t)
     residual: NDArray[np.float64]  # (t, t)
 
-    def joint(self, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and covariance of (X, y) in component k."""
-        cross = self.cov[k] @ self.slopes
-        mean = np.concatenate(
-            [self.mean[k], self.intercept + self.mean[k] @ self.slopes]
-        )
+    def joint(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means and covariances of (X, y) in the components, (K, k) and (K, k, k)."""
+        cross = self.cov @ self.slopes
+        mean = np.hstack([self.mean, self.intercept + self.mean @ self.slopes])
         target = self.residual + self.slopes.T @ cross
-        return mean, np.block([[self.cov[k], cross], [cross.T, target]])
+        return mean, np.block([[self.cov, cross], [cross.swapaxes(1, 2), target]])
 
 
 class MixtureFit(NamedTuple):
@@ -101,7 +99,7 @@ class PenalisedMixture:
         )
         cov = centred[:, :d, :d] + self.prior_rows * self.prior_cov
         cov /= (count + self.prior_rows)[:, None, None]
-        mean = np.stack([law.joint(k)[0] for k in range(len(count))]) + shift
+        mean = law.joint()[0] + shift
         regression = self._regression(count, mean, centred, d)
         return MixtureLaw(share / share.sum(), mean[:, :d], cov, *regression)
 
@@ -134,32 +132,18 @@ def e_step(
     r_mk is proportional to share_k exp(temperature sum_i log N(x_o,i, y_i; k)), over
     the rows i of pattern m. The log-likelihood is that of temperature 1.
     """
-    joints = [law.joint(k) for k in range(len(law.share))]
-    laws = [PrecisionLaw.of_cov(cov) for _, cov in joints]
-    log_share = np.log(law.share)
+    means, covs = law.joint()
+    laws = PrecisionLaw.of_cov(covs)
+    log_share = np.log(law.share)[:, None]
 
     def expect(chunk: PatternChunk):
-        completions = [
-            complete(chunk, mean, each)
-            for (mean, _), each in zip(joints, laws, strict=True)
-        ]
-        evidence = np.stack([c.log_likelihood for c in completions], axis=1)
+        completion = complete(chunk, means, laws)
+        evidence = completion.log_likelihood
         total = _log_sum(evidence + log_share).sum()
         log_weight = temperature * evidence + log_share
         weight = np.exp(log_weight - _log_sum(log_weight))
-        sums = [
-            completed_sums(chunk, completion, weight[:, k])
-            for k, completion in enumerate(completions)
-        ]
-        first, second = zip(*sums, strict=True)
-        return (
-            chunk.count @ weight,
-            weight.sum(axis=0),
-            np.stack(first),
-            np.stack(second),
-            total,
-            weight,
-        )
+        first, second = completed_sums(chunk, completion, weight)
+        return weight @ chunk.count, weight.sum(axis=1), first, second, total, weight.T
 
     parts = data.map_chunks(expect)
     *sums, weights = zip(*parts, strict=True)
@@ -171,9 +155,9 @@ def e_step(
 
 
 def _log_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log sum exp over the last axis, kept; scipy's costs more than the E step."""
-    top = values.max(axis=1, keepdims=True)
-    return top + np.log(np.exp(values - top).sum(axis=1, keepdims=True))
+    """Log sum exp over the first axis; scipy's costs more than the E step."""
+    top = values.max(axis=0)
+    return top + np.log(np.exp(values - top).sum(axis=0))
 
 
 def fit_mixture(
