@@ -111,14 +111,17 @@ def rows_to_bayes(median: Any) -> Finding:
 
 
 def units_needed(median: Any) -> Finding:
-    """Width from which the MLP is within 0.01 of its widest, at the largest n."""
+    """Width from which the MLP is within 0.01 of its widest, at its largest n."""
     rows = []
     for setting in _settings(median):
         part = median[setting]
         for d in part.index.get_level_values("d").unique():
-            sizes = part[d].unstack("n")
+            by_method = part[d].unstack("n")
+            sizes = by_method.loc[_networks(by_method)].dropna(axis=1, how="all")
+            if not len(sizes.columns):
+                continue
             scores = sizes[sizes.columns.max()].dropna()
-            widths = {m: units_of(m, setting, int(d)) for m in _networks(scores)}
+            widths = {m: units_of(m, setting, int(d)) for m in scores.index}
             if len(widths) < 2:
                 continue
             widest = scores[max(widths, key=lambda m: widths[m])]
@@ -137,7 +140,7 @@ def units_needed(median: Any) -> Finding:
     return Finding(
         "Width of the MLP",
         f"Fewest hidden units (of the widths tried) within {CLOSE} R2 of the widest "
-        "network, at the largest n: the same multiple of d for mixture 1 and "
+        "network, at the largest n of networks: the same multiple of d for mixture 1 and "
         "self-masking, of 2^d for mixture 3, if the paper is right.",
         ("setting", "d", "n", "units", "units / d", "units / 2^d", "widest to Bayes"),
         rows,
