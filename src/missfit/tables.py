@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -27,13 +28,13 @@ def blocks(
 
 
 def n_threads() -> int:
-    """Threads that a computation may take: OMP_NUM_THREADS, or all processors.
+    """Threads that a computation may take: OMP_NUM_THREADS, or what the process has.
 
     The number that is set for numpy's own threads holds for those of missfit too, so
     that jobs side by side do not take each other's processors.
     """
     wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return int(wanted) if wanted.isdigit() and int(wanted) else os.cpu_count() or 1
+    return int(wanted) if wanted.isdigit() and int(wanted) else cpu_count()
 
 
 def with_nan(table: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,13 +17,14 @@ from threadpoolctl import threadpool_limits
 
 from missfit.estimators.explanation import Score
 from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
+from missfit.tables import n_threads
 
 ROUNDS = (50, 200, 500)  # boosting goes on while the last rounds still help
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
 EARNED = 1.5  # paired standard errors that a part must gain: rounds were chosen too
 HOPEFUL = 0.5  # paired standard errors that a first look must show
-MANY_ROWS = 50_000  # from here on boosting takes all threads
+MANY_ROWS = 50_000  # from here on predictions take all threads
 
 
 class Part(NamedTuple):
@@ -62,6 +64,15 @@ class FoldModel(NamedTuple):
         return next(islice(self.stages(inputs), rounds - 1, None))
 
 
+class Trial(NamedTuple):
+    """A learner's fit to one split."""
+
+    model: FoldModel
+    test: tuple  # inputs, base's prediction, rows
+    stage_loss: NDArray[np.float64]  # on the test rows, after each round
+    seconds: float
+
+
 @dataclass
 class Learner:
     """A flexible learner, fitted split by split to y or to the base's residuals."""
@@ -72,7 +83,7 @@ class Learner:
     seed: int
     rounds: int = 0  # most rounds to fit, once the first split has told
     models: list[FoldModel] = field(default_factory=list)
-    tests: list[tuple] = field(default_factory=list)  # inputs, base, y, weight
+    tests: list[tuple] = field(default_factory=list)  # see Trial.test
     stage_loss: list[NDArray] = field(default_factory=list)
     seconds: float = 0.0
     gain: Gain | None = None  # over the base, with a weight of its own
@@ -84,6 +95,10 @@ class Learner:
     def title(self) -> str:
         """The name, and what it is fitted to."""
         return f"{self.name} on {'residuals' if self.on_residuals else 'y'}"
+
+    def lacks(self, part: HeldOut) -> bool:
+        """Whether the learner has not been fitted to a split."""
+        return not any(test is part.test for _, _, test in self.tests)
 
     def forget(self) -> None:
         """Drop the fits of a first look."""
@@ -103,27 +118,29 @@ class Learner:
         self.target_variance = float(np.average((y - mean) ** 2, weights=weight)) or 1.0
         return self.gain
 
-    def run(self, table: Table, base: Any, train: NDArray, test: NDArray) -> None:
+    def fit(self, table: Table, base: Any, train: NDArray, test: NDArray) -> Trial:
         """Fit to the training rows of one split, and score each round on the test."""
         start = time.perf_counter()
-        with few_threads(len(train)):
-            self._run(table, base, train, test)
-        self.seconds += time.perf_counter() - start
+        # Threads of a round wait for each other, on a busy machine a hundred times
+        # longer than they work: splits side by side do not.
+        with threadpool_limits(1, user_api="openmp"):
+            guess, base_test = base.predict(table.X[train]), base.predict(table.X[test])
+            origin = base_test if self.on_residuals else np.zeros(len(test))
+            train_inputs = _inputs(table.X[train], guess, self.on_residuals)
+            target = table.y[train] - guess if self.on_residuals else table.y[train]
+            test_inputs = _inputs(table.X[test], base_test, self.on_residuals)
+            model, loss = self._fit_rounds(
+                train_inputs,
+                target,
+                table.weight[train],
+                test_inputs,
+                table.y[test] - origin,
+            )
+        seconds = time.perf_counter() - start
+        return Trial(model, (test_inputs, base_test, test), loss, seconds)
 
-    def _run(self, table: Table, base: Any, train: NDArray, test: NDArray) -> None:
-        X, y = table.X[train], table.y[train]
-        guess = base.predict(X)
-        inputs = _inputs(X, guess, self.on_residuals)
-        target = y - guess if self.on_residuals else y
-        base_test = base.predict(table.X[test])
-        test_inputs = _inputs(table.X[test], base_test, self.on_residuals)
-        origin = base_test if self.on_residuals else np.zeros(len(test))
-        self.tests.append((test_inputs, base_test, test))
-        self._fit(
-            inputs, target, table.weight[train], test_inputs, table.y[test] - origin
-        )
-
-    def _fit(self, inputs, target, weight, test_inputs, test_target) -> None:
+    def _fit_rounds(self, inputs, target, weight, test_inputs, test_target):
+        """Return the model, boosted while that helps, and its loss after each round."""
         # a column can be empty inside a fold, which boosting does not take
         columns = np.flatnonzero(~np.isnan(inputs).all(axis=0))
         fold = FoldModel(clone(self.estimator), columns)
@@ -143,9 +160,15 @@ class Learner:
             ]
             if np.argmin(loss) < 0.8 * rounds:
                 break
-        self.rounds = len(loss)
-        self.stage_loss.append(np.array(loss))
-        self.models.append(fold)
+        return fold, np.array(loss)
+
+    def keep(self, trial: Trial) -> None:
+        """Take up the fit to one split, and its number of rounds for those to come."""
+        self.rounds = len(trial.stage_loss)
+        self.models.append(trial.model)
+        self.tests.append(trial.test)
+        self.stage_loss.append(trial.stage_loss)
+        self.seconds += trial.seconds
 
     def best_rounds(self) -> int:
         """Return the number of rounds of the least loss over the splits."""
@@ -196,12 +219,8 @@ def stacked(table: Table, rows: NDArray, residual: NDArray, additions: list) -> 
 
 
 def few_threads(n_rows: int):
-    """Return a context in which OpenMP uses one thread where rows are not many.
-
-    The threads of a round wait for each other: with some thousand rows they gain
-    little, and on a busy machine they wait a hundred times longer than they work.
-    """
-    return threadpool_limits(1 if n_rows < MANY_ROWS else None)
+    """Return a context in which OpenMP uses one thread where rows are not many."""
+    return threadpool_limits(1 if n_rows < MANY_ROWS else None, user_api="openmp")
 
 
 def boosts(estimator: Any) -> bool:
@@ -267,11 +286,7 @@ def fit_parts(
     left = _screened(table, base_estimator, splits[0], learners, rng, deadline)
     if not left:
         return nothing._replace(target_variance=learners[0].target_variance or 1.0)
-    for part in splits:
-        base = part.train.fit(base_estimator)
-        for learner in left:
-            if not any(test is part.test for _, _, test in learner.tests):
-                learner.run(table, base, part.train.rows, part.test)
+    _fit_splits(table, base_estimator, splits, left)
     rows = np.concatenate([test for _, _, test in left[0].tests])
     base_part = np.concatenate([base for _, base, _ in left[0].tests])
     residual = table.y[rows] - base_part
@@ -283,6 +298,26 @@ def fit_parts(
         for x, w in zip((left[k] for k in stack.kept), stack.weights, strict=True)
     ]
     return Parts(kept, left, stack, left[0].target_variance)
+
+
+def _fit_splits(table, base_estimator, splits: list[HeldOut], learners) -> None:
+    """Fit learners to the splits, the first of which tells the number of rounds."""
+
+    def fitted(learner: Learner, part: HeldOut) -> Trial:
+        base = part.train.fit(base_estimator)
+        return learner.fit(table, base, part.train.rows, part.test)
+
+    for part in splits:
+        part.train.fit(base_estimator)
+    # what is not boosting may have threads of its own
+    n_workers = n_threads() if all(boosts(x.estimator) for x in learners) else 1
+    with ThreadPoolExecutor(n_workers) as pool:
+        for some in (splits[:1], splits[1:]):
+            pairs = [(x, part) for part in some for x in learners if x.lacks(part)]
+            for (learner, _), trial in zip(
+                pairs, pool.map(lambda pair: fitted(*pair), pairs), strict=True
+            ):
+                learner.keep(trial)
 
 
 def _screened(table, base_estimator, part: HeldOut, learners, rng, deadline):
@@ -303,7 +338,7 @@ def _screened(table, base_estimator, part: HeldOut, learners, rng, deadline):
             learner.verdict = "skipped: out of time"
             continue
         learner.rounds = SCREEN_ROUNDS if large else 0
-        learner.run(table, base, train, test)
+        learner.keep(learner.fit(table, base, train, test))
         residual = table.y[test] - learner.tests[0][1]
         gain = learner.judge(table, residual, test)
         if gain.wins(HOPEFUL if large else 0.0):

@@ -140,8 +140,8 @@ def units_needed(median: Any) -> Finding:
     return Finding(
         "Width of the MLP",
         f"Fewest hidden units (of the widths tried) within {CLOSE} R2 of the widest "
-        "network, at the largest n of networks: the same multiple of d for mixture 1 and "
-        "self-masking, of 2^d for mixture 3, if the paper is right.",
+        "network, at the largest n of networks: the same multiple of d for mixture 1 "
+        "and self-masking, of 2^d for mixture 3, if the paper is right.",
         ("setting", "d", "n", "units", "units / d", "units / 2^d", "widest to Bayes"),
         rows,
     )
