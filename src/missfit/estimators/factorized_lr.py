@@ -86,7 +86,7 @@ class FactorizedLR(PatternPredictor):
         self,
         order: int = 1,
         *,
-        alphas: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        alphas: Any = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4),
         cv: Any = 5,
     ):
         self.order = order

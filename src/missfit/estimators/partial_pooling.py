@@ -22,6 +22,7 @@ from missfit.moments import (
 from missfit.patterns import find_keys, group_rows, pattern_keys
 from missfit.sources import comes_in_chunks
 
+FEW_ROWS = 5_000  # below, five folds; from there on three are enough
 STANDARD_ERRORS = 2.0  # by which a correction must beat the base to be taken
 
 
@@ -43,8 +44,9 @@ class PartialPooling(NanRegressor):
         Any that takes NaN, such as EMLR().
     taus : sequence of float
         The strengths to choose from; infinity, which is the base alone, is one more.
-    cv : int, splitter or iterable
-        The folds that choose. The base is fitted anew in each.
+    cv : int, splitter, iterable or None
+        The folds that choose; None is 5, or 3 from 5,000 rows on. The base is fitted
+        anew in each.
 
     Attributes
     ----------
@@ -86,7 +88,7 @@ class PartialPooling(NanRegressor):
         base: Any,
         *,
         taus: Any = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
-        cv: Any = 5,
+        cv: Any = None,
     ):
         self.base = base
         self.taus = taus
@@ -292,6 +294,8 @@ def _evaluate(maps: AffineMaps, X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _splits(cv: Any, rows: _Rows) -> list[tuple[NDArray, NDArray]]:
     """List the splits with weight in both parts; none for fewer rows than folds."""
+    if cv is None:
+        cv = 5 if len(rows.X) < FEW_ROWS else 3
     if isinstance(cv, (int, np.integer)) and len(rows.X) < cv:
         return []
     chosen: Any = cv
