@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.dummy import DummyRegressor
 from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -135,6 +136,48 @@ def test_a_candidate_that_fails_is_a_result_and_not_the_end(rng):
     assert found.recommended == "EMLR"
     with pytest.raises(ValueError, match="no predictor could be fitted: RuntimeError"):
         compare_table(table_of(X, y), [bad])
+
+
+MEAN = Candidate("mean", lambda _: DummyRegressor(), "DummyRegressor()", "the mean")
+
+
+def test_a_slow_candidate_that_is_clearly_behind_is_left_out_and_says_so(
+    rng, monkeypatch
+):
+    monkeypatch.setattr("missfit.compare.comparison.PATIENCE", 0.0)
+    X, y = gaussian(rng, 400)
+    tried = [QUICK[0], MEAN, QUICK[1]]
+    found = compare_table(table_of(X, y), tried)
+    mean = found.trial("mean")
+    first = found.fold == 0
+    np.testing.assert_allclose(mean.predictions[first], y[~first].mean())
+    assert np.isnan(mean.predictions[~first]).all()
+    r2 = r2_score(y[first], mean.predictions[first])
+    gap = r2_score(y[first], found.trial("EMLR").predictions[first]) - r2
+    assert f"after 1 of 5 folds: R2 {r2:.4f} there, {gap:.4f} ± " in mean.left_out
+    assert "behind EMLR; the others would take about 1 min" in mean.left_out
+    assert [trial.name for trial in found.sound] == ["EMLR", "ConstantImputedLR"]
+    lines = [row for row in found.fold_rows() if row["predictor"] == "mean"]
+    assert [row["fold"] for row in lines] == [0]
+    whole = compare_table(table_of(X, y), tried, all_folds=True)
+    assert not whole.trial("mean").left_out
+
+
+def test_what_is_left_out_is_printed_and_reported(rng, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("missfit.compare.comparison.PATIENCE", 0.0)
+    monkeypatch.setattr("missfit.advise.CANDIDATES", [QUICK[0], MEAN])
+    X, y = gaussian(rng, 200)
+    table_of(X, y).X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    call = ["compare", str(tmp_path / "t.csv"), "--target", "y", "--jobs", "1"]
+    assert main([*call, "--out", str(tmp_path / "some")]) == 0
+    said = capsys.readouterr()
+    assert re.search(r"^mean +left out", said.out, re.MULTILINE)
+    assert re.search(r"missfit: mean: left out after 1 of 5 .*--all runs", said.err)
+    page = (tmp_path / "some" / "report.html").read_text()
+    assert "left out after 1 of 5 folds" in page
+    assert main([*call, "--all", "--out", str(tmp_path / "all")]) == 0
+    assert "left out" not in capsys.readouterr().out
+    assert "left out after" not in (tmp_path / "all" / "report.html").read_text()
 
 
 def test_many_rows_are_drawn_from(rng):

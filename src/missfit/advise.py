@@ -40,6 +40,7 @@ def advise(
     most_rows: int = 20_000,
     n_jobs: int = 1,
     seed: int = 0,
+    all_folds: bool = False,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float], None] | None = None,
 ) -> Advice:
@@ -61,6 +62,8 @@ def advise(
         Names of candidates not to try.
     n_folds, most_rows, n_jobs, seed : int
         As in `missfit.compare.compare_table`.
+    all_folds : bool
+        Finish predictors that are slow and clearly behind, too.
     on_start, on_trial : callable, optional
         As in `missfit.compare.compare_table`.
     """
@@ -86,6 +89,7 @@ def advise(
         most_rows=most_rows,
         n_jobs=n_jobs,
         seed=seed,
+        all_folds=all_folds,
         on_start=on_start,
         on_trial=on_trial,
     )

@@ -262,6 +262,11 @@ def _add_compare(commands) -> None:
         help="a predictor not to try (several times)",
     )
     parser.add_argument(
+        "--all",
+        action="store_true",
+        help="finish also what is slow and, after the first folds, clearly behind",
+    )
+    parser.add_argument(
         "--out",
         default="missfit-report",
         help="folder for report.html and results.csv (default missfit-report)",
@@ -293,6 +298,7 @@ def _compare(arguments) -> None:
         most_rows=arguments.rows,
         n_jobs=arguments.jobs or os.cpu_count() or 1,
         seed=arguments.seed,
+        all_folds=arguments.all,
         on_start=show.head,
         on_trial=show.trial,
     )
@@ -322,9 +328,11 @@ class _TrialTable:
         """Print the line of a trial."""
         self.clear()
         seconds = f"{trial.seconds.mean():.2f}"
-        if trial.failure:
-            print(self.line.format(trial.name, "failed", "", "", seconds), flush=True)
-            _say(f"{trial.name}: {trial.failure}")
+        if trial.failure or trial.left_out:
+            what = "failed" if trial.failure else "left out"
+            print(self.line.format(trial.name, what, "", "", seconds), flush=True)
+            way_out = "" if trial.failure else "; --all runs them"
+            _say(f"{trial.name}: {trial.failure or trial.left_out}{way_out}")
         else:
             score = comparison.scores_of([trial])[trial.name]
             ends = f"{score.low:.4f} to {score.high:.4f}"

@@ -16,9 +16,12 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from missfit.candidates import Candidate
 from missfit.estimators import TableEncoder
+from missfit.estimators.heldout import Gain, paired_gain
 from missfit.tableio import TrainingTable
 
 DRAWS = 400  # of the bootstrap: an end of a 95 % interval rests on 10 of them
+PATIENCE = 60.0  # seconds that a candidate may still take though it is far behind
+BEHIND = 3.0  # standard errors from which on it is so
 
 
 @dataclass(frozen=True)
@@ -29,17 +32,21 @@ class Trial:
     ----------
     candidate : Candidate
     predictions : ndarray of shape (n,)
-        Of each row by the model that did not see it; NaN where that model failed.
+        Of each row by the model that did not see it; NaN where that model failed, or
+        was left out.
     seconds : ndarray of shape (n_folds,)
-        To fit and predict each fold.
+        To fit and predict each fold that was tried.
     failure : str
         Why it failed, or "".
+    left_out : str
+        Why some folds were left out, or "".
     """
 
     candidate: Candidate
     predictions: NDArray[np.float64]
     seconds: NDArray[np.float64]
     failure: str = ""
+    left_out: str = ""
 
     @property
     def name(self) -> str:
@@ -90,8 +97,8 @@ class Comparison:
 
     @property
     def sound(self) -> list[Trial]:
-        """Return the trials that did not fail."""
-        return [trial for trial in self.trials if not trial.failure]
+        """Return the trials that were finished and did not fail."""
+        return [t for t in self.trials if not (t.failure or t.left_out)]
 
     @cached_property
     def scores(self) -> dict[str, Score]:
@@ -128,6 +135,11 @@ class Comparison:
             for k, trial in enumerate(sound)
         }
 
+    def best_now(self) -> str:
+        """Return the best of the trials so far."""
+        error = [((t.predictions - self.y) ** 2).mean() for t in self.sound]
+        return self.sound[int(np.argmin(error))].name
+
     @cached_property
     def best(self) -> str:
         """The trial of the highest R2."""
@@ -148,9 +160,9 @@ class Comparison:
         return next(trial for trial in self.trials if trial.name == name)
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield one record per candidate and fold: the table of results."""
+        """Yield one record per candidate and fold tried: the table of results."""
         for trial in self.trials:
-            for k in range(self.fold.max() + 1):
+            for k in range(len(trial.seconds)):
                 rows = self.fold == k
                 y, error = self.y[rows], (trial.predictions - self.y)[rows]
                 spread = ((y - y.mean()) ** 2).sum()
@@ -163,6 +175,7 @@ class Comparison:
                     "mae": float(abs(error).mean()),
                     "seconds": float(trial.seconds[k]),
                     "failure": trial.failure,
+                    "left_out": trial.left_out,
                 }
 
 
@@ -175,12 +188,16 @@ def compare_table(
     most_rows: int = 20_000,
     n_jobs: int = 1,
     seed: int = 0,
+    all_folds: bool = False,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float], None] | None = None,
 ) -> Comparison:
     """Cross-validate candidates on one table.
 
-    The table is encoded once: `TableEncoder` does not see the target.
+    The table is encoded once: `TableEncoder` does not see the target. A candidate that
+    is slow is looked at after its first folds: if it is behind the best so far by more
+    than 3 standard errors of their paired difference there, and the other folds would
+    take longer than a minute, they are left out, and the trial says so.
 
     Parameters
     ----------
@@ -195,6 +212,8 @@ def compare_table(
     n_jobs : int
         Processes.
     seed : int
+    all_folds : bool
+        Leave nothing out.
     on_start : callable, optional
         Called with the comparison, still without trials, once the table is read.
     on_trial : callable, optional
@@ -218,10 +237,12 @@ def compare_table(
     if on_start:
         on_start(whole, candidates)
     work = sum(one.cost for one in candidates)
-    done = 0.0
+    done, start = 0.0, time.perf_counter()
     with Parallel(n_jobs=n_jobs) as parallel:
         for one in candidates:
-            trials.append(_trial(one, whole, parallel))
+            pace = (time.perf_counter() - start) / done if done else 0.0
+            slow = one.cost * pace > PATIENCE and not all_folds
+            trials.append(_trial(one, whole, parallel, n_jobs, slow))
             done += one.cost
             if on_trial:
                 on_trial(whole, trials[-1], done / work)
@@ -249,23 +270,78 @@ class _Fit(NamedTuple):
     failure: str
 
 
-def _trial(one: Candidate, whole: Comparison, parallel: Parallel) -> Trial:
-    """Fit a candidate to all folds but one, each in turn."""
-    X, y, fold, seed = whole.X, whole.y, whole.fold, whole.seed
-    parts = range(fold.max() + 1)
-    if one.fit_many is None:
-        tasks = (
-            delayed(fit_and_predict)(one, X, y, fold == k, seed, whole.groups)
-            for k in parts
-        )
-        fits: list[Any] = list(parallel(tasks) or [])
-    else:  # networks of all folds train as one batch
-        fits = _fit_all(one, X, y, [fold == k for k in parts], seed)
-    predictions = np.full(len(y), np.nan)
-    for k, fit in enumerate(fits):
-        predictions[fold == k] = fit.predictions
+def _trial(
+    one: Candidate,
+    whole: Comparison,
+    parallel: Parallel,
+    n_jobs: int,
+    slow: bool,
+) -> Trial:
+    """Fit a candidate to all folds but one, each in turn.
+
+    A slow one has to show after the first folds that it is worth the others.
+    """
+    n_folds = int(whole.fold.max()) + 1
+    first = min(n_jobs, n_folds) if slow else n_folds
+    fits = _fit_folds(one, whole, parallel, range(first))
+    left_out = ""
+    if first < n_folds:
+        seconds = sum(fit.seconds for fit in fits) / first
+        rounds = n_folds - first if one.fit_many else -(-(n_folds - first) // n_jobs)
+        if seconds * rounds > PATIENCE:
+            left_out = _why_leave_out(whole, fits, seconds * rounds)
+        if not left_out:
+            fits += _fit_folds(one, whole, parallel, range(first, n_folds))
     failure = next((fit.failure for fit in fits if fit.failure), "")
-    return Trial(one, predictions, np.array([fit.seconds for fit in fits]), failure)
+    seconds = np.array([fit.seconds for fit in fits])
+    return Trial(one, _joined(whole, fits), seconds, failure, left_out)
+
+
+def _fit_folds(
+    one: Candidate, whole: Comparison, parallel: Parallel, parts: range
+) -> list[Any]:
+    X, y, fold, seed = whole.X, whole.y, whole.fold, whole.seed
+    if one.fit_many is not None:  # networks of all folds train as one batch
+        return _fit_all(one, X, y, [fold == k for k in parts], seed)
+    tasks = (
+        delayed(fit_and_predict)(one, X, y, fold == k, seed, whole.groups)
+        for k in parts
+    )
+    return list(parallel(tasks) or [])
+
+
+def _joined(whole: Comparison, fits: Sequence[_Fit]) -> NDArray[np.float64]:
+    """Predictions of the first folds, NaN for the rows of the others."""
+    predictions = np.full(len(whole.y), np.nan)
+    for k, fit in enumerate(fits):
+        predictions[whole.fold == k] = fit.predictions
+    return predictions
+
+
+def _why_leave_out(whole: Comparison, fits: Sequence[_Fit], seconds: float) -> str:
+    """Say why to leave out the folds after the first, or "" to go on."""
+    if not whole.sound or any(fit.failure for fit in fits):
+        return ""
+    rows = whole.fold < len(fits)
+    guess, y = _joined(whole, fits)[rows], whole.y[rows]
+    lag = _lag(whole, guess, rows)
+    if not lag.wins(BEHIND):
+        return ""
+    r2 = 1 - ((guess - y) ** 2).mean() / y.var()
+    return (
+        f"left out after {len(fits)} of {whole.fold.max() + 1} folds: R2 {r2:.4f} "
+        f"there, {lag.value:.4f} ± {lag.standard_error:.4f} behind {whole.best_now()}; "
+        f"the others would take about {max(1, round(seconds / 60))} min"
+    )
+
+
+def _lag(whole: Comparison, guess, rows) -> Gain:
+    """How far the best trial so far is ahead in R2 on some rows."""
+    y = whole.y[rows]
+    best = whole.trial(whole.best_now()).predictions[rows]
+    groups = None if whole.groups is None else whole.groups[rows]
+    lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), groups)
+    return Gain(lag.value / y.var(), lag.standard_error / y.var())
 
 
 def fit_and_predict(

@@ -121,7 +121,8 @@ def _comparison(comparison: Comparison) -> Html:
     for trial in comparison.trials:
         score = comparison.scores.get(trial.name)
         if score is None:
-            rows.append([trial.name, *[None] * 6, trial.seconds.mean(), trial.failure])
+            why = trial.failure or f"{trial.left_out} (--all runs them)"
+            rows.append([trial.name, *[None] * 6, trial.seconds.mean(), why])
             continue
         rows.append(
             [
