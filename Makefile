@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-TABLES := moments linear networks $(if $(wildcard benchmarks/auto.py),auto) scale
+TABLES := moments linear networks auto scale
 
 .PHONY: run test test-slow lint bench docs browser clean
 

@@ -27,6 +27,7 @@ from missfit import (
     SelfMaskedLR,
 )
 from missfit.bayes import BayesPredictor, bayes_risk
+from missfit.estimators import auto
 from missfit.estimators.explanation import sum_drops
 from missfit.estimators.heldout import paired_gain
 from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
@@ -175,6 +176,29 @@ def test_a_budget_of_time_leaves_candidates_out(rng):
     verdicts = [score.verdict for score in model.scores_]
     assert verdicts[0] == "chosen"
     assert set(verdicts[1:]) == {"skipped: out of time"}
+
+
+def test_some_rows_tell_whether_a_candidate_that_costs_by_the_row_has_hope(
+    monkeypatch,
+):
+    monkeypatch.setattr(auto, "SOME_ROWS", 500)
+    sizes = []
+
+    class Counted(SelfMaskedLR):
+        def fit(self, X, y, sample_weight=None):
+            sizes.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    X, y = published("selfmasked", 4).sample(4000, random_state=0)
+    model = AutoRegressor([EMLR(), Counted()], random_state=0).fit(X, y)
+    assert isinstance(model.base_, SelfMaskedLR)
+    assert sizes[:2] == [500, 3200]
+    sizes.clear()
+    X, y = published("mixture1", 4).sample(4000, random_state=0)
+    model = AutoRegressor([EMLR(), Counted()], random_state=0).fit(X, y)
+    assert isinstance(model.base_, EMLR)
+    assert sizes == [500]
+    assert model.explain().mechanism.self_masking is False
 
 
 def test_a_candidate_that_fails_does_not_stop_the_others(rng):

@@ -29,7 +29,6 @@ from missfit.estimators.explanation import (
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.flexible import Learner, Part, Parts, fit_parts
 from missfit.estimators.heldout import (
-    HeldOut,
     Table,
     Training,
     all_and_splits,
@@ -37,7 +36,7 @@ from missfit.estimators.heldout import (
 )
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
-from missfit.estimators.race import HOPELESS, Race, Runner
+from missfit.estimators.race import HOPELESS, Race, Runner, Scout
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.moments import PatternMoments, check_weight
 from missfit.sources import comes_in_chunks, named_columns
@@ -47,6 +46,7 @@ MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
 POOLED_ROWS = 10  # rows for each pattern from which on it may have a model of its own
 SAMPLE_ROWS = 20_000  # of a source of chunks: they choose the candidates
+SOME_ROWS = 20_000  # that tell whether a candidate which costs by the row has hope
 DROP_ROWS = 2_000  # rows that tell which feature is worth measuring, row by row
 MIXED_ROWS = 20  # rows for each feature from which on there are components to find
 
@@ -169,7 +169,7 @@ class AutoRegressor(NanRegressor):
         trial.base_ = whole.fit(winner.estimator)
         trial.parts_ = parts.kept
         trial.scores_ = _scores(race, winner, learners, parts)
-        trial._explanation_ = trial._explained(whole, splits, race, winner, parts)
+        trial._explanation_ = trial._explained(whole, race, winner, parts)
         return self._become(trial)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -292,7 +292,7 @@ class AutoRegressor(NanRegressor):
         return bases or [EMLR()], flexible
 
     def _explained(
-        self, whole: Training, splits: list[HeldOut], race: Race, winner, parts
+        self, whole: Training, race: Race, winner: Runner, parts: Parts
     ) -> Explanation:
         moments, table = whole.moments, race.table
         names = getattr(self, "feature_names_in_", None)
@@ -304,7 +304,7 @@ class AutoRegressor(NanRegressor):
             choice=" + ".join([winner.name, *(part.name for part in self.parts_)]),
             reason=_reason(race, winner, parts),
             regime=regime_of(moments),
-            mechanism=_mechanism(moments, race, winner, splits),
+            mechanism=_mechanism(moments, race, winner),
             risk_drops=_risk_drops(whole, self.base_),
             feature_names=[str(name) for name in names],
             target_variance=float(
@@ -350,11 +350,22 @@ def _is_regressor(candidate: Any) -> bool:
     return isinstance(candidate, BaseEstimator) and is_regressor(candidate)
 
 
-def _scout(candidate: Any) -> Any:
-    """Two components, where a search for their number is most of the cost."""
+def _scout(candidate: Any) -> Scout | None:
+    """Return what goes ahead of a candidate that is dear where rows are many.
+
+    Two components, where a search for their number is most of the cost; some rows,
+    where each costs.
+    """
     if isinstance(candidate, PatternMixtureLR) and candidate.n_components is None:
         two: Any = clone(candidate)
-        return two.set_params(n_components=2)
+        two.set_params(n_components=2)
+        return Scout(repr(two), lambda train: train.fit(two))
+    if isinstance(candidate, SelfMaskedLR):
+        return Scout(
+            f"{SOME_ROWS:,} rows",
+            lambda train: train.fit_some(candidate, SOME_ROWS),
+            least_rows=2 * SOME_ROWS,
+        )
     return None
 
 
@@ -409,9 +420,7 @@ def _reason(race: Race, winner: Runner, parts: Parts) -> str:
     return f"{words} {parts.reason()}".strip()
 
 
-def _mechanism(
-    moments: PatternMoments, race: Race, winner: Runner, splits: list[HeldOut]
-) -> Mechanism:
+def _mechanism(moments: PatternMoments, race: Race, winner: Runner) -> Mechanism:
     reference, table = race.runners[0], race.table
     residual = []
     if reference.residual:
@@ -425,13 +434,11 @@ def _mechanism(
         target_relations(moments),
         residual,
         feature_relations(moments),
-        *_self_evidence(race, winner, splits),
+        *_self_evidence(race, winner),
     )
 
 
-def _self_evidence(
-    race: Race, winner: Runner, splits: list[HeldOut]
-) -> tuple[bool | None, str]:
+def _self_evidence(race: Race, winner: Runner) -> tuple[bool | None, str]:
     """Whether values are missing because of what they are, and the evidence.
 
     Slopes of the masking curves alone do not tell: values missing at random given other
@@ -443,7 +450,7 @@ def _self_evidence(
     if not runners or not runners[0].residual:
         return None, "not tested"
     runner, reference = runners[0], race.runners[0]
-    model = splits[0].train.fit(runner.estimator)
+    model = runner.model
     gain = race.gain(runner, reference)
     ratio = gain.value / gain.standard_error if gain.standard_error else 0.0
     strongest = np.nanmax(np.abs(np.append(model.masking_z_, 0.0)))

@@ -72,7 +72,17 @@ class Training:
             return estimator.fit_moments_given(self.fit(EMLR()), self.moments)
         if isinstance(estimator, PatternPredictor):
             return estimator.fit_moments(self.moments, folds=self.folds)
-        some = self.table.take(self.rows)
+        return self._fit_rows(estimator, self.rows)
+
+    def fit_some(self, estimator: Any, n_rows: int) -> Any:
+        """Return the estimator fitted to so many of these rows, evenly spaced."""
+        chosen = np.linspace(0, len(self.rows) - 1, n_rows).astype(int)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._fit_rows(clone(estimator), self.rows[chosen])
+
+    def _fit_rows(self, estimator: Any, rows: NDArray) -> Any:
+        some = self.table.take(rows)
         if (some.weight == 1.0).all():
             return estimator.fit(some.X, some.y)
         return estimator.fit(some.X, some.y, sample_weight=some.weight)

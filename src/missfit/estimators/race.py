@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
+from missfit.estimators.heldout import Gain, HeldOut, Table, Training, paired_gain
 
 SCOUT_ROWS = 300  # held-out rows of the first split that tell a scout's worth
 SOME_ROWS = 500  # held-out rows from which on a candidate may leave the race
@@ -18,14 +19,23 @@ HOPELESS = 3.0  # paired standard errors behind the best
 SLIGHT = 0.1  # paired standard errors ahead of the reference, to stay in the race
 
 
+class Scout(NamedTuple):
+    """A cheaper model of a candidate's kind, sent ahead where rows are many."""
+
+    name: str
+    fit: Callable[[Training], Any]
+    least_rows: int = 0  # to train on, below which the candidate goes itself
+
+
 @dataclass
 class Runner:
     """A candidate of the race, and what is known of it so far."""
 
     estimator: Any
     name: str
-    scout: Any = None  # a cheaper model of its kind, sent ahead where rows are many
+    scout: Scout | None = None
     residual: list[NDArray] = field(default_factory=list)  # held out, by split
+    model: Any = None  # of the last fit
     seconds: float = 0.0
     out: str = ""  # why it left the race
 
@@ -34,15 +44,16 @@ class Runner:
         """Squared errors of the held-out rows, by split."""
         return [error**2 for error in self.residual]
 
-    def run(self, part: HeldOut, table: Table, *, scout: bool = False) -> None:
+    def run(self, part: HeldOut, table: Table, *, scout: Scout | None = None) -> None:
         """Fit to the training rows of a split, and predict the others."""
         start = time.perf_counter()
         try:
-            model = part.train.fit(self.scout if scout else self.estimator)
+            model = scout.fit(part.train) if scout else part.train.fit(self.estimator)
             error = table.y[part.test] - model.predict(table.X[part.test])
         except (ValueError, np.linalg.LinAlgError, FloatingPointError) as reason:
             self.out = f"failed: {reason}"
         else:
+            self.model = model
             if np.isfinite(error).all():
                 self.residual.append(error)
             else:
@@ -74,8 +85,8 @@ class Race:
                 late = time.perf_counter() > self.deadline
                 if late and runner is not self.runners[0]:
                     runner.out = "skipped: out of time"
-                elif self._sends_scout(runner, part):
-                    self._scout(runner, part)
+                elif runner.scout and self._is_sent(runner.scout, part):
+                    self._run_after(runner.scout, runner, part)
                 else:
                     runner.run(part, self.table)
             self._drop()
@@ -83,16 +94,16 @@ class Race:
                 break
         return self.winner()
 
-    def _sends_scout(self, runner: Runner, part: HeldOut) -> bool:
-        first = len(self.tests) == 1
-        return first and runner.scout is not None and len(part.test) >= SCOUT_ROWS
+    def _is_sent(self, scout: Scout, part: HeldOut) -> bool:
+        first, enough = len(self.tests) == 1, len(part.test) >= SCOUT_ROWS
+        return first and enough and len(part.train.rows) >= scout.least_rows
 
-    def _scout(self, runner: Runner, part: HeldOut) -> None:
+    def _run_after(self, scout: Scout, runner: Runner, part: HeldOut) -> None:
         """Run a candidate only if its scout comes near what the best gains.
 
         A scout that gains a third of it may stand for one that gains more than all.
         """
-        runner.run(part, self.table, scout=True)
+        runner.run(part, self.table, scout=scout)
         if runner.out:
             return
         rivals = [r for r in self.alive() if r is not runner and r.residual]
@@ -104,7 +115,7 @@ class Race:
             runner.residual = []
             runner.run(part, self.table)
         else:
-            runner.out = f"behind with {runner.scout!r}"
+            runner.out = f"behind with {scout.name}"
 
     def alive(self) -> list[Runner]:
         """Return those still in the race."""
