@@ -590,6 +590,24 @@ def test_on_a_dask_cluster_the_table_is_the_same(tmp_path):
     )
 
 
+def test_on_worker_processes_of_a_cluster_the_command_gives_the_same_table(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="missfit[dask]")
+    path = own_study(tmp_path, TINY + method("m", "own_estimators.Mean"))
+    item = study.load(path)
+    assert command(path, "--out", tmp_path / "here", "--jobs", 1).returncode == 0
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        assert cluster.scheduler_address.startswith("tcp")
+        address = cluster.scheduler_address
+        done = command(path, "--out", tmp_path / "there", "--scheduler", address)
+    assert done.returncode == 0, done.stderr
+    assert_same(
+        study.collect(item, tmp_path / "here").table,
+        study.collect(item, tmp_path / "there").table,
+    )
+
+
 def test_networks_train_in_batches_and_are_recorded_like_the_rest(tmp_path):
     pytest.importorskip("jax", reason='pip install "missfit[networks]"')
     text = TINY.replace("[1_000, 5_000]", "[400, 1_000]")
