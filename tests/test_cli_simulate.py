@@ -17,7 +17,7 @@ pd = pytest.importorskip("pandas")
 def test_it_writes_a_draw_of_the_law(tmp_path, suffix, capsys):
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
-    out = tmp_path / "new" / f"table.{suffix}"
+    out = tmp_path / f"table.{suffix}"
     line = ["simulate", "mixture3", "--d", "4", "--n", "50", "--seed", "3"]
     assert main([*line, "--out", str(out)]) == 0
     frame = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
@@ -37,6 +37,7 @@ def test_it_writes_a_draw_of_the_law(tmp_path, suffix, capsys):
         ({"--d": "5"}, "d=5 is not in the paper's mixture1; choose one of 4, 6"),
         ({"--seed": "-1"}, "'-1' is not between 0"),
         ({"--out": "table.txt"}, "must end in .csv or .parquet"),
+        ({"--out": "no/table.csv"}, "/no; make it first, or give a file elsewhere"),
         ({"setting": "mixture2"}, "invalid choice: 'mixture2'"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import hide, random_cov
@@ -228,3 +229,36 @@ def test_one_row_and_infinities_are_refused(rng):
     model = ConformalRegressor(EMLR()).fit(X, y)
     with pytest.raises(ValueError, match="infinity"):
         model.predict_interval([[np.inf, 0, 0, 0]])
+
+
+def schools(rng, n_schools):
+    """Rows whose target is that of their school, which its place tells, plus noise."""
+    school = np.repeat(np.arange(n_schools), 8)
+    place, effect = rng.random(n_schools), rng.standard_normal(n_schools)
+    X = np.column_stack([place[school], rng.standard_normal(len(school))])
+    return X, effect[school] + 0.1 * rng.standard_normal(len(school)), school
+
+
+def test_with_groups_the_intervals_are_those_of_new_groups(rng):
+    X, y, school = schools(rng, 400)
+    new, target, _ = schools(rng, 400)
+    base = DecisionTreeRegressor(min_samples_leaf=2, random_state=0)
+    coverage = {}
+    for groups in (school, None):
+        model = ConformalRegressor(base, random_state=0).fit(X, y, groups)
+        lower, upper = model.predict_interval(new)
+        coverage[groups is None] = np.mean((lower <= target) & (target <= upper))
+        kept = np.isin(X[:, 0], model.calibration_rows_[:, 0])
+        together = kept.sum() == len(model.calibration_rows_)
+        assert together == (groups is not None)
+    assert 0.85 < coverage[False] < 0.95  # groups kept together
+    assert coverage[True] < 0.6  # rows of one school on both sides: far too narrow
+
+
+def test_one_group_is_refused_with_the_way_out(rng):
+    X, y = rows(rng, 50)
+    model = ConformalRegressor(EMLR())
+    with pytest.raises(ValueError, match=r"groups holds one value.*Leave groups out"):
+        model.fit(X, y, np.zeros(50))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y, np.arange(49))

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -367,6 +368,40 @@ def test_what_fit_refuses_is_one_line_and_no_model(
     )
     assert message in err
     assert not model.exists()
+
+
+def test_groups_are_held_out_together(capsys, tmp_path, rng):
+    school = np.repeat(np.arange(30), 20)
+    frame = pd.DataFrame({"school": school, "place": 0.5 + school, "noise": 1.0})
+    frame["noise"] = rng.standard_normal(600)
+    frame["y"] = rng.standard_normal(30)[school] + 0.1 * rng.standard_normal(600)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = ["fit", tmp_path / "t.csv", "--target", "y", "--model", tmp_path / "m.skops"]
+    fit += ["--predictor", "HistGradientBoosting"]
+    found = {}
+    for options in ((), ("--group", "school")):
+        code, out, _ = run(capsys, *fit, *options)
+        assert code == 0
+        found[options] = float(re.search(r"R2 (-?[\d.]+) on", out)[1])
+    model = load_model(tmp_path / "m.skops")
+    assert model.columns == ["place", "noise"]
+    kept = np.isin(frame["place"], model.regressor.calibration_rows_[:, 0])
+    assert kept.sum() == len(model.regressor.calibration_rows_)
+    # the place tells the school: worth much on its other rows, nothing on new schools
+    assert found[()] > 0.5
+    assert found["--group", "school"] < 0.2
+    assert "--group 'scool'" in refused(capsys, *fit, "--group", "scool")
+
+
+def test_a_folder_that_is_not_there_is_said_before_any_work(capsys, folder, tmp_path):
+    fit = ("fit", folder / "train.csv", "--target", "y", "--model")
+    err = refused(capsys, *fit, tmp_path / "new" / "m.skops")
+    assert "there is no folder" in err
+    assert "new; make it first" in err
+    assert "is a folder; give a file" in refused(capsys, *fit, tmp_path)
+    predict = ("predict", folder / "model.skops", folder / "new.csv", "--out")
+    assert "there is no folder" in refused(capsys, *predict, tmp_path / "new" / "p.csv")
+    assert not list(tmp_path.iterdir())
 
 
 def test_names_and_options_reach_the_model(capsys, tmp_path):

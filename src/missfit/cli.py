@@ -212,6 +212,7 @@ def _simulate(arguments) -> None:
     out = arguments.out
     if out.suffix not in (".csv", ".parquet"):
         raise UsageError(f"--out {out}: the name must end in .csv or .parquet")
+    _check_new_file("--out", out)
     model = missfit.simulate.published(arguments.setting, arguments.d)
     X, y = model.sample(arguments.n, random_state=arguments.seed)
     frame = pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(arguments.d)])
@@ -222,6 +223,18 @@ def _simulate(arguments) -> None:
         else:
             frame.to_csv(part, index=False)
     print(f"{out}: {len(frame)} rows, {arguments.d} features and y")
+
+
+def _check_new_file(option: str, path: str | Path) -> None:
+    """Raise before any work where a file could not be written."""
+    path = Path(path)
+    if path.is_dir():
+        raise UsageError(f"{option} {path} is a folder; give a file.")
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"{option} {path}: there is no folder {path.parent}; make it first, or "
+            "give a file elsewhere."
+        )
 
 
 def _add_table_options(parser) -> None:
@@ -242,6 +255,11 @@ def _add_table_options(parser) -> None:
         metavar="COLUMN",
         help="take a column as categories, whatever it looks like (several times)",
     )
+    parser.add_argument(
+        "--group",
+        metavar="COLUMN",
+        help="rows that share its value are held out together; it is no feature",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of chance (default 0)")
 
 
@@ -251,9 +269,6 @@ def _add_compare(commands) -> None:
         "compare", help="find the predictor for a table; write a report"
     )
     _add_table_options(parser)
-    parser.add_argument(
-        "--group", metavar="COLUMN", help="rows that share its value stay in one fold"
-    )
     parser.add_argument(
         "--skip",
         action="append",
@@ -385,11 +400,13 @@ def _fit(arguments) -> None:
     from missfit.serve import fit_table, held_out_r2
     from missfit.tableio import read_training
 
+    _check_new_file("--model", arguments.model)
     table = read_training(
         arguments.data,
         arguments.target,
         drop=arguments.drop,
         categorical=arguments.categorical,
+        group=arguments.group,
     )
     model = fit_table(
         table,
@@ -423,6 +440,8 @@ def _predict(arguments) -> None:
     from missfit.modelfile import load_model
     from missfit.serve import predict_file
 
+    if arguments.out:
+        _check_new_file("--out", arguments.out)
     model = load_model(arguments.model)
     n_rows = predict_file(
         model,

@@ -42,6 +42,7 @@ def fit_table(
     Parameters
     ----------
     table : TrainingTable
+        Rows of one group, where it has groups, are fitted or calibrate together.
     predictor : str
         Name of a candidate.
     categorical : sequence of str
@@ -59,7 +60,7 @@ def fit_table(
     regressor = ConformalRegressor(base, alpha=1 - coverage, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, table.y)
+        regressor.fit(X, table.y, table.groups)
     return TableModel(
         encoder,
         regressor,

@@ -379,7 +379,8 @@ def interval_coverage(
     y = comparison.y[test]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(comparison.X[~test], comparison.y[~test])
+        groups = None if comparison.groups is None else comparison.groups[~test]
+        model.fit(comparison.X[~test], comparison.y[~test], groups)
     coverage = []
     covered, width = np.ones(len(y), dtype=bool), np.zeros(len(y))
     for level in LEVELS:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.base import NanRegressor
 from missfit.patterns import group_rows
@@ -113,8 +114,18 @@ class ConformalRegressor(NanRegressor):
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ConformalRegressor:
-        """Fit the base to some rows and keep the others for calibration."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> ConformalRegressor:
+        """Fit the base to some rows and keep the others for calibration.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            The features, NaN where missing.
+        y : array-like of shape (n,)
+        groups : array-like of shape (n,), optional
+            Rows of one group are all fitted or all kept, so that the intervals are
+            those of new groups; passed on to a base that takes them.
+        """
         trial = self._trial()
         self._check_parameters()
         X, y = trial._check_fit(X, y)
@@ -125,10 +136,19 @@ class ConformalRegressor(NanRegressor):
                 "to calibrate."
             )
         n_kept = min(int(np.ceil(self.calibration * len(X))), len(X) - 1, MOST_EXACT)
-        order = check_random_state(self.random_state).permutation(len(X))
-        kept, rest = order[:n_kept], np.sort(order[n_kept:])
+        rng = check_random_state(self.random_state)
+        if groups is None:
+            order = rng.permutation(len(X))
+            kept, rest = order[:n_kept], np.sort(order[n_kept:])
+        else:
+            groups = np.asarray(groups)
+            check_consistent_length(X, groups)
+            kept, rest = _split_groups(groups, n_kept, rng)
         base: Any = clone(self.base)
-        trial.base_ = base.fit(X[rest], y[rest])
+        options = {}
+        if groups is not None and has_fit_parameter(base, "groups"):
+            options["groups"] = groups[rest]
+        trial.base_ = base.fit(X[rest], y[rest], **options)
         trial.calibration_rows_, trial.calibration_targets_ = X[kept], y[kept]
         return self._become(trial)
 
@@ -257,6 +277,22 @@ class ConformalRegressor(NanRegressor):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
+
+
+def _split_groups(groups: NDArray, n_kept: int, rng) -> tuple[NDArray, NDArray]:
+    """Rows of groups drawn until there are enough, and those of all others."""
+    names, group_of_row = np.unique(groups, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            f"groups holds one value, {names[0]!r}; at least 2 groups are needed, one "
+            "to fit and one to calibrate. Leave groups out to split by rows."
+        )
+    order = rng.permutation(len(names))
+    size = np.cumsum(np.bincount(group_of_row)[order])
+    n_groups = min(int(np.searchsorted(size, n_kept)) + 1, len(names) - 1)
+    chosen = np.isin(group_of_row, order[:n_groups])
+    kept = rng.permutation(np.flatnonzero(chosen))[:MOST_EXACT]
+    return kept, np.flatnonzero(~chosen)
 
 
 def _inside(inner: NDArray[np.bool_], outer: NDArray[np.bool_]) -> NDArray[np.bool_]:
