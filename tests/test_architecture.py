@@ -44,7 +44,8 @@ MAY_IMPORT = {
     },
     "networks": {"engine", "estimators", "moments", "sources", "tables"},
     "files": set(),
-    "study": {"files", "networks", "simulate", "theory"},
+    "terminal": set(),
+    "study": {"files", "networks", "simulate", "terminal", "theory"},
     "report": {"compare", "files", "patterns", "study"},
     "tableio": {"columns"},
     "candidates": {"estimators", "networks"},
@@ -70,6 +71,7 @@ MAY_IMPORT = {
         "simulate",
         "study",
         "tableio",
+        "terminal",
     },
     "__main__": {"cli"},
 }

@@ -124,7 +124,7 @@ def test_chunks_formats_and_extra_columns_do_not_change_a_prediction(
 
 def test_out_writes_the_same_text_as_stdout(folder, capsys, tmp_path):
     _, text, _ = run(capsys, "predict", folder / "model.skops", folder / "new.csv")
-    out = tmp_path / "deep" / "predictions.csv"
+    out = tmp_path / "predictions.csv"
     code, said, _ = run(
         capsys, "predict", folder / "model.skops", folder / "new.csv", "--out", out
     )

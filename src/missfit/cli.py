@@ -12,6 +12,8 @@ from pathlib import Path
 
 import missfit
 
+ENOUGH = 0.1  # share of the work that the time left is told from
+
 
 class UsageError(Exception):
     """What the user can mend: printed as one line, exit code 2."""
@@ -152,8 +154,8 @@ def _print_methods(item) -> None:
 
 def _print_cost(chosen, out: Path, jobs: int | None) -> None:
     from missfit.study.estimate import cost
-    from missfit.study.progress import duration
     from missfit.study.run import n_jobs, pending_cells
+    from missfit.terminal import duration
 
     chosen.check()
     jobs = n_jobs(jobs)
@@ -299,25 +301,27 @@ def _add_compare(commands) -> None:
 def _compare(arguments) -> None:
     from missfit.advise import advise
     from missfit.report.table_report import recommendation
+    from missfit.terminal import Status
 
-    show = _TrialTable()
-    advice = advise(
-        arguments.data,
-        arguments.target,
-        arguments.out,
-        drop=arguments.drop,
-        categorical=arguments.categorical,
-        group=arguments.group,
-        skip=arguments.skip,
-        n_folds=arguments.folds,
-        most_rows=arguments.rows,
-        n_jobs=arguments.jobs or os.cpu_count() or 1,
-        seed=arguments.seed,
-        all_folds=arguments.all,
-        on_start=show.head,
-        on_trial=show.trial,
-    )
-    show.clear()
+    with Status() as status:
+        status.show(f"reading {arguments.data}")
+        show = _TrialTable(status)
+        advice = advise(
+            arguments.data,
+            arguments.target,
+            arguments.out,
+            drop=arguments.drop,
+            categorical=arguments.categorical,
+            group=arguments.group,
+            skip=arguments.skip,
+            n_folds=arguments.folds,
+            most_rows=arguments.rows,
+            n_jobs=arguments.jobs or os.cpu_count() or 1,
+            seed=arguments.seed,
+            all_folds=arguments.all,
+            on_start=show.head,
+            on_trial=show.trial,
+        )
     print(f"\n{recommendation(advice.comparison)}")
     print(f"{advice.report} and {advice.results} written")
 
@@ -325,23 +329,26 @@ def _compare(arguments) -> None:
 class _TrialTable:
     """Prints trials as they end, and, on a terminal, what is going on meanwhile."""
 
-    def __init__(self):
+    def __init__(self, status):
         self.start = time.perf_counter()
+        self.status = status
         self.waiting: list = []
 
     def head(self, comparison, candidates) -> None:
         """Say how the table was read, and print the head of the results."""
+        self.status.clear()
         self.waiting = list(candidates)
         for note in [*comparison.notes, *comparison.encoder.describe()]:
             _say(note)
         width = max(len(one.name) for one in candidates)
         self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"
-        print(self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit"))
-        self.status(0.0)
+        head = self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit")
+        print(head, flush=True)
+        self._next(0.0)
 
     def trial(self, comparison, trial, share: float) -> None:
         """Print the line of a trial."""
-        self.clear()
+        self.status.clear()
         seconds = f"{trial.seconds.mean():.2f}"
         if trial.failure or trial.left_out:
             what = "failed" if trial.failure else "left out"
@@ -354,22 +361,17 @@ class _TrialTable:
             values = f"{score.r2:.4f}", ends, f"{score.rmse:.4g}", seconds
             print(self.line.format(trial.name, *values), flush=True)
         self.waiting = self.waiting[1:]
-        self.status(share)
+        self._next(share)
 
-    def status(self, share: float) -> None:
-        """Say on a terminal what runs and how long it may take."""
-        if not sys.stderr.isatty():
+    def _next(self, share: float) -> None:
+        """Say what runs now, and how long the rest may take once enough is known."""
+        if not self.waiting:
+            self.status.show("looking behind the scores, writing the report")
             return
-        spent = time.perf_counter() - self.start
-        left = f", about {spent / share * (1 - share):.0f} s left" if share else ""
-        what = self.waiting[0].name if self.waiting else "writing the report"
-        print(f"\r\x1b[K[{share:4.0%}{left}] {what} ...", end="", file=sys.stderr)
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Take the status line away."""
-        if sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        left = None
+        if share >= ENOUGH:
+            left = (time.perf_counter() - self.start) / share * (1 - share)
+        self.status.show(f"[{share:4.0%}] {self.waiting[0].name}", left)
 
 
 def _add_fit(commands) -> None:
@@ -399,23 +401,28 @@ def _fit(arguments) -> None:
     from missfit.modelfile import save_model
     from missfit.serve import fit_table, held_out_r2
     from missfit.tableio import read_training
+    from missfit.terminal import Status
 
     _check_new_file("--model", arguments.model)
-    table = read_training(
-        arguments.data,
-        arguments.target,
-        drop=arguments.drop,
-        categorical=arguments.categorical,
-        group=arguments.group,
-    )
-    model = fit_table(
-        table,
-        predictor=arguments.predictor,
-        categorical=arguments.categorical,
-        coverage=arguments.coverage,
-        seed=arguments.seed,
-    )
-    save_model(arguments.model, model)
+    with Status() as status:
+        status.show(f"reading {arguments.data}")
+        table = read_training(
+            arguments.data,
+            arguments.target,
+            drop=arguments.drop,
+            categorical=arguments.categorical,
+            group=arguments.group,
+        )
+        status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
+        model = fit_table(
+            table,
+            predictor=arguments.predictor,
+            categorical=arguments.categorical,
+            coverage=arguments.coverage,
+            seed=arguments.seed,
+        )
+        status.show(f"writing {arguments.model}")
+        save_model(arguments.model, model)
     for note in [*table.notes, *model.encoder.describe()]:
         _say(note)
     print(
@@ -439,16 +446,27 @@ def _add_predict(commands) -> None:
 def _predict(arguments) -> None:
     from missfit.modelfile import load_model
     from missfit.serve import predict_file
+    from missfit.terminal import Status
 
     if arguments.out:
         _check_new_file("--out", arguments.out)
-    model = load_model(arguments.model)
-    n_rows = predict_file(
-        model,
-        arguments.data,
-        arguments.out,
-        warn=lambda text: _say(f"warning: {text}"),
-    )
+    with Status() as status:
+        status.show(f"loading {arguments.model}")
+        model = load_model(arguments.model)
+        status.show(f"predicting the rows of {arguments.data}")
+        notes: list[str] = []
+        n_rows = predict_file(
+            model,
+            arguments.data,
+            arguments.out,
+            warn=notes.append,
+            on_rows=lambda n: status.update(
+                f"predicted {n:,} rows of {arguments.data}"
+            ),
+            on_end=status.clear,
+        )
+    for text in notes:
+        _say(f"warning: {text}")
     if arguments.out:
         print(f"{arguments.out}: {n_rows:,} predictions of {model.target}")
 

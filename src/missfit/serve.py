@@ -91,6 +91,8 @@ def predict_file(
     out: str | Path | None = None,
     *,
     warn: Callable[[str], None] = lambda text: None,
+    on_rows: Callable[[int], None] = lambda n_rows: None,
+    on_end: Callable[[], None] = lambda: None,
 ) -> int:
     """Predict the rows of a file and return how many there were.
 
@@ -107,6 +109,10 @@ def predict_file(
         CSV file to write; stdout without it.
     warn : callable
         Called with each warning: new levels, missingness that drifts.
+    on_rows : callable
+        Called after each chunk with the number of rows so far.
+    on_end : callable
+        Called when all rows are predicted, before anything goes to stdout.
     """
     check_columns(model, data)
     if out is not None and Path(out).suffix in (".parquet", ".feather", ".arrow"):
@@ -117,6 +123,8 @@ def predict_file(
         write(HEADER)
         for frame in chunks:
             write(_lines(model, frame, watch))
+            on_rows(watch.n_rows)
+        on_end()
     for text in watch.warnings():
         warn(text)
     return watch.n_rows

@@ -22,6 +22,8 @@ from missfit.report.page import (
     table,
 )
 
+MOST_NAMES = 3  # of a pattern in a table that a phone shows
+
 
 def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str:
     """Return the page.
@@ -212,14 +214,44 @@ def _picture(comparison: Comparison) -> Html:
     return section("What is missing", *parts)
 
 
+def pattern_in_words(missing: Sequence[str], rate: dict[str, float]) -> str:
+    """Return a pattern as a few names: those missing, or all but those observed.
+
+    Parameters
+    ----------
+    missing : sequence of str
+    rate : dict
+        How often each variable of the table is missing; seldom ones are named first.
+
+    Examples
+    --------
+    >>> rate = dict(zip("abcdefgh", np.arange(8), strict=True))
+    >>> pattern_in_words([], rate), pattern_in_words(["g", "a"], rate)
+    ('none', 'a, g')
+    >>> pattern_in_words("bcdefgh", rate), pattern_in_words("hgfe", rate)
+    ('all but a', 'e, f, g and 1 more')
+    """
+    hidden = sorted(missing, key=lambda name: rate[name])
+    seen = [name for name in rate if name not in set(missing)]
+    if not hidden:
+        return "none"
+    if not seen:
+        return "all"
+    if len(hidden) > MOST_NAMES >= len(seen):
+        return f"all but {', '.join(seen)}"
+    more = len(hidden) - MOST_NAMES
+    return ", ".join(hidden[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
 def _errors(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     chosen = comparison.recommended
     rivals = sorted(_rivals(comparison), key=lambda n: -comparison.scores[n].r2)[:2]
     names = list(dict.fromkeys([chosen, comparison.best, *rivals]))
     shown = [chosen, *(name for name in names if name != chosen)][:3]
+    rate = dict(zip(comparison.names, comparison.mask.mean(axis=0), strict=True))
     rows = [
         [
-            ", ".join(found.missing) or "none",
+            pattern_in_words(found.missing, rate),
             found.n_rows,
             *(found.rmse[name] for name in shown),
             found.share,
@@ -241,8 +273,9 @@ def _errors(comparison: Comparison, diagnosis: Diagnosis) -> Html:
                 Column("share of error", ".1%"),
             ],
             rows,
-            caption=f"The {len(rows)} most frequent patterns; share: of all squared "
-            f"error of {chosen}.",
+            caption=f"The {len(rows)} most frequent patterns; of long ones the "
+            "variables that are seldom missing, which tell them apart. Share: of all "
+            f"squared error of {chosen}.",
             filtered=len(rows) > 8,
         ),
     )

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterable
 from typing import TextIO
 
+from missfit.terminal import duration
+
 WIDTH = 24
 PLAIN_EVERY = 15.0  # seconds between lines
 TRUSTED = 10.0  # seconds for which the estimate stands against the measurement
@@ -84,17 +86,3 @@ class Progress:
         # what was estimated counts until enough has been measured
         pace = (passed + TRUSTED) / (self.done + TRUSTED)
         return f"about {duration(pace * (self.total - self.done))} left"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds for people.
-
-    >>> duration(7.2), duration(75), duration(7500)
-    ('7 s', '1 min 15 s', '2 h 5 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
