@@ -45,6 +45,21 @@ def interval_as_published(model, x, method):
     return -np.sort(-np.array(low))[rank - 1], np.sort(high)[rank - 1]
 
 
+@pytest.mark.parametrize("method", ["exact", "nested", "auto"])
+def test_several_levels_at_once_are_those_one_by_one(rng, method):
+    X, y = rows(rng, 300)
+    model = ConformalRegressor(EMLR(), method=method, random_state=0)
+    model.fit(X[:200], y[:200])
+    alphas = (0.5, 0.1, 0.05)
+    lower, upper = model.predict_intervals(X[200:], alphas)
+    for a, alpha in enumerate(alphas):
+        low, high = model.set_params(alpha=alpha).predict_interval(X[200:])
+        np.testing.assert_array_equal(lower[a], low)
+        np.testing.assert_array_equal(upper[a], high)
+    assert (lower[1] <= lower[0]).all()
+    assert (upper[2] >= upper[1]).all()
+
+
 @pytest.mark.parametrize("method", ["exact", "nested"])
 @pytest.mark.parametrize("alpha", [0.1, 0.25])
 @pytest.mark.parametrize(

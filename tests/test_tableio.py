@@ -1,11 +1,18 @@
 """Tables in files: every way to write one reads the same; what is wrong is one line."""
 
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from missfit.modelfile import save_model
+from missfit.serve import fit_table
 from missfit.tableio import (
     TableError,
+    TrainingTable,
     column_names,
     read_chunks,
     read_table,
@@ -116,15 +123,72 @@ def test_columns_are_left_out_and_groups_kept_apart(tmp_path):
     wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "holds one group", group="b")
 
 
-def test_a_hundred_megabytes_in_one_row_are_refused_in_one_line(tmp_path):
-    path = tmp_path / "t.csv"
-    cell = b"7" * 1000 + b"x"
+HUNDRED_MB = 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("start", "repeated", "words"),
+    [
+        (b"", b"1,", "the first line is longer than 1,048,576 bytes"),
+        (b"a,y\n", b"7x", "line 2 is longer than 1,048,576 bytes"),
+        (b"a,y\n1,2\n", b"1,", "line 3 is longer than 1,048,576 bytes"),
+    ],
+    ids=["header", "cell", "cells"],
+)
+@pytest.mark.parametrize("command", ["compare", "fit", "predict"])
+def test_a_hundred_megabytes_of_one_row_are_one_line_and_little_memory(
+    tmp_path, start, repeated, words, command
+):
+    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
     with path.open("wb") as file:
-        file.write(b"a,y\n")
-        for _ in range(1000):
-            file.write(cell * 100)
+        file.write(start)
+        for _ in range(100):
+            file.write(repeated * (HUNDRED_MB // 100 // len(repeated)))
         file.write(b",1\n")
-    assert path.stat().st_size > 100_000_000
-    with pytest.raises(TableError, match="1 rows with a target") as caught:
-        read_training(path, "y")
-    assert len(str(caught.value)) < 300
+    call = f"{command} {path} --target y --out {tmp_path / 'out'}"
+    if command == "fit":
+        call = f"fit {path} --target y --model {tmp_path / 'out'}"
+    if command == "predict":
+        table = pd.DataFrame({"a": np.arange(60.0) % 7, "y": np.arange(60.0)})
+        save_model(model, fit_table(training(table), predictor="ConstantImputedLR"))
+        call = f"predict {model} {path} --out {tmp_path / 'out'}"
+    began = time.monotonic()
+    done, n_bytes = run_and_measure(call, tmp_path / "most")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"missfit: {path}: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert n_bytes < 600e6
+    assert time.monotonic() - began < 60
+    assert not (tmp_path / "out").exists()
+
+
+def training(frame):
+    return TrainingTable(frame[["a"]], frame["y"].to_numpy(), "y", None, [])
+
+
+def run_and_measure(call, note):
+    """Run a command in a process of its own; return it and the most memory it took."""
+    code = (
+        "import resource, sys\n"
+        "from missfit.cli import main\n"
+        "code = main(sys.argv[2:])\n"
+        "most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "open(sys.argv[1], 'w').write(str(most))\n"
+        "sys.exit(code)"
+    )
+    line = [sys.executable, "-c", code, str(note), *call.split()]
+    done = subprocess.run(line, capture_output=True, text=True)
+    return done, 1024 * int(note.read_text())
+
+
+def test_lines_are_as_long_as_they_may_be(tmp_path, monkeypatch):
+    monkeypatch.setattr("missfit.tableio.MOST_LINE", 40)
+    rows = [f"{'1' * 20},{k}" for k in range(5)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows, ""]))
+    assert read_table(tmp_path / "t.csv")["y"].tolist() == [0, 1, 2, 3, 4]
+    rows[3] = f"{'1' * 50},3"
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows, ""]))
+    with pytest.raises(TableError, match="line 5 is longer than 40 bytes"):
+        read_table(tmp_path / "t.csv")

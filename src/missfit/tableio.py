@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import re
 import warnings
 from collections import Counter
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from missfit.columns import kind_of, numbers_of, pandas_column
 
 CHUNK = 50_000  # rows
-MOST_HEADER = 2**20  # bytes of the first line of a CSV file; a longer one is no header
+MOST_LINE = 2**20  # bytes of a line of a CSV file; a longer one is no row of a table
 FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -116,11 +117,11 @@ def _format(path: Path) -> str:
 def csv_dialect(path: Path) -> Dialect:
     """Read off the first lines of a CSV file how it is written."""
     with path.open("rb") as file:
-        start = file.read(MOST_HEADER)
+        start = file.read(MOST_LINE)
     first, newline, rest = start.partition(b"\n")
-    if not newline and len(start) == MOST_HEADER:
+    if not newline and len(start) == MOST_LINE:
         raise TableError(
-            f"{path}: the first line is longer than {MOST_HEADER:,} bytes, which is no "
+            f"{path}: the first line is longer than {MOST_LINE:,} bytes, which is no "
             "header; give a table with one line per row."
         )
     try:
@@ -157,6 +158,40 @@ def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
         )
 
 
+class _Lines(io.RawIOBase):
+    """Bytes of a CSV file, refused once a line is longer than a row can be.
+
+    The parser takes hundreds of bytes for each value of a line before it can say that
+    there are too many: 100 MB of one line would fill the memory.
+    """
+
+    def __init__(self, path: Path):
+        self.path, self.file = path, path.open("rb", buffering=0)
+        self.line, self.length = 1, 0  # the line that is read, and its bytes so far
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        # in parts shorter than a line may be, so that only their ends need a look
+        part = memoryview(buffer)[: MOST_LINE // 4]
+        n = self.file.readinto(part) or 0
+        block = bytes(part[:n])
+        end = block.find(b"\n")
+        if self.length + (n if end < 0 else end) > MOST_LINE:
+            raise TableError(
+                f"{self.path}: line {self.line:,} is longer than {MOST_LINE:,} bytes, "
+                "which is no row; give a table with one line per row."
+            )
+        self.line += block.count(b"\n")
+        self.length = self.length + n if end < 0 else n - 1 - block.rfind(b"\n")
+        return n
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
 def _csv_chunks(path: Path, columns: list[str], text, rows) -> Iterator[Any]:
     import pandas as pd
 
@@ -165,12 +200,15 @@ def _csv_chunks(path: Path, columns: list[str], text, rows) -> Iterator[Any]:
     read: Any = pd.read_csv
     kept = sorted(columns, key=dialect.names.index)
     try:
-        with warnings.catch_warnings():
+        with (
+            io.BufferedReader(_Lines(path), MOST_LINE // 4) as lines,
+            warnings.catch_warnings(),
+        ):
             # a line that is longer than the header loses values
             warnings.simplefilter("error", pd.errors.ParserWarning)
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             frames = read(
-                path,
+                lines,
                 sep=dialect.separator,
                 decimal=dialect.decimal,
                 header=0,

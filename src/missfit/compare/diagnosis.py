@@ -381,15 +381,13 @@ def interval_coverage(
         warnings.simplefilter("ignore")
         groups = None if comparison.groups is None else comparison.groups[~test]
         model.fit(comparison.X[~test], comparison.y[~test], groups)
-    coverage = []
-    covered, width = np.ones(len(y), dtype=bool), np.zeros(len(y))
-    for level in LEVELS:
-        model.alpha = 1 - level
-        lower, upper = model.predict_interval(comparison.X[test])
-        inside = (lower <= y) & (y <= upper)
-        coverage.append((level, float(inside.mean())))
-        if level == 0.9:
-            covered, width = inside, upper - lower
+    lower, upper = model.predict_intervals(
+        comparison.X[test], [1 - level for level in LEVELS]
+    )
+    inside = (lower <= y) & (y <= upper)
+    coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
+    asked = LEVELS.index(0.9)
+    covered, width = inside[asked], (upper - lower)[asked]
     by_count = [
         (
             label,

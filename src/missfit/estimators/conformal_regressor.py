@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -185,17 +185,28 @@ class ConformalRegressor(NanRegressor):
         -------
         lower, upper : ndarray of shape (n,)
         """
+        lower, upper = self.predict_intervals(X, (self.alpha,))
+        return lower[0], upper[0]
+
+    def predict_intervals(
+        self, X: Any, alphas: Sequence[float]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper ends for several shares outside, each of shape (alphas, n).
+
+        For little more than one of them costs: the scores serve all.
+        """
         X = self._check_predict(X)
         groups = group_rows(np.isnan(X))
         exact = self._is_exact(groups.patterns)
-        width = np.full(len(groups.patterns), np.nan)
-        width[exact] = self._exact_widths(groups.patterns[exact])
-        index = groups.pattern_of_row()
+        width = np.full((len(alphas), len(groups.patterns)), np.nan)
+        width[:, exact] = self._exact_widths(groups.patterns[exact], alphas)
+        width = width[:, groups.pattern_of_row()]
         prediction = self.base_.predict(X)
-        lower, upper = prediction - width[index], prediction + width[index]
+        lower, upper = prediction - width, prediction + width
         for p in np.flatnonzero(~exact):
             rows = groups.order[groups.starts[p] : groups.starts[p + 1]]
-            lower[rows], upper[rows] = self._nested(X[rows], groups.patterns[p])
+            ends = self._nested(X[rows], groups.patterns[p], alphas)
+            lower[:, rows], upper[:, rows] = ends
         return lower, upper
 
     def usable_rows(self, patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -216,16 +227,19 @@ class ConformalRegressor(NanRegressor):
             return np.full(len(patterns), self.method == "exact")
         return self.usable_rows(patterns) >= ENOUGH
 
-    def _exact_widths(self, patterns: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Half the width of the exact interval of each pattern."""
-        widths = np.empty(len(patterns))
+    def _exact_widths(
+        self, patterns: NDArray[np.bool_], alphas: Sequence[float]
+    ) -> NDArray[np.float64]:
+        """Half the width of the exact interval of each alpha and pattern."""
+        widths = np.empty((len(alphas), len(patterns)))
         for block, rows in self._batches(patterns):
             of = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
             scores = self._scores(np.concatenate(rows), patterns[block][of])
             ends = np.cumsum([len(r) for r in rows])
             for p, part in enumerate(np.split(scores, ends[:-1])):
-                rank = int(np.ceil((1 - self.alpha) * (len(part) + 1) - 1e-9))
-                widths[block.start + p] = _smallest(part[None], rank)[0]
+                for a, alpha in enumerate(alphas):
+                    rank = _high_rank(alpha, len(part))
+                    widths[a, block.start + p] = _smallest(part[None], rank)[0]
         return widths
 
     def _batches(self, patterns) -> Iterator[tuple[slice, list[NDArray[np.intp]]]]:
@@ -249,8 +263,10 @@ class ConformalRegressor(NanRegressor):
         X = np.where(hidden, np.nan, self.calibration_rows_[rows])
         return np.abs(self.calibration_targets_[rows] - self.base_.predict(X))
 
-    def _nested(self, X, pattern) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of the nested intervals of rows of one pattern."""
+    def _nested(
+        self, X, pattern, alphas: Sequence[float]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of the nested intervals of rows of one pattern, (A, n)."""
         unions = np.isnan(self.calibration_rows_) | pattern
         # rows that need the least hiding first: the choice sees masks alone
         order = np.argsort(unions.sum(axis=1), kind="stable")
@@ -259,17 +275,19 @@ class ConformalRegressor(NanRegressor):
         groups = group_rows(unions)
         union_of = groups.pattern_of_row()
         scores = self._scores(some, unions)
-        low_rank = int(np.floor(self.alpha * (len(some) + 1) + 1e-9))
-        high_rank = int(np.ceil((1 - self.alpha) * (len(some) + 1) - 1e-9))
-        lower, upper = np.empty(len(X)), np.empty(len(X))
+        lower, upper = np.empty((2, len(alphas), len(X)))
         n_unions = len(groups.patterns)
         step = max(n_unions * X.shape[1], len(some))
         for block in blocks(len(X), step, size=BATCH):
             hidden = np.where(groups.patterns[:, None], np.nan, X[None, block])
             flat = self.base_.predict(hidden.reshape(-1, X.shape[1]))
             under = flat.reshape(n_unions, -1).T[:, union_of]  # (rows, calibration)
-            lower[block] = -_smallest(scores - under, len(some) + 1 - low_rank)
-            upper[block] = _smallest(scores + under, high_rank)
+            for a, alpha in enumerate(alphas):
+                low_rank = int(np.floor(alpha * (len(some) + 1) + 1e-9))
+                mirrored = len(some) + 1 - low_rank
+                lower[a, block] = -_smallest(scores - under, mirrored)
+                rank = _high_rank(alpha, len(some))
+                upper[a, block] = _smallest(scores + under, rank)
         return lower, upper
 
     def __sklearn_tags__(self):
@@ -298,6 +316,11 @@ def _split_groups(groups: NDArray, n_kept: int, rng) -> tuple[NDArray, NDArray]:
 def _inside(inner: NDArray[np.bool_], outer: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether pattern c hides nothing that pattern p shows, shape (P, C)."""
     return (~outer).astype(np.float32) @ inner.T.astype(np.float32) == 0
+
+
+def _high_rank(alpha: float, n: int) -> int:
+    """Return ceil((1 - alpha)(n + 1)), safe from rounding."""
+    return int(np.ceil((1 - alpha) * (n + 1) - 1e-9))
 
 
 def _smallest(values: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
