@@ -1,5 +1,6 @@
 """The Python in the README and the docs runs as it stands."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -63,3 +64,26 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_every_name_of_the_map_of_the_paper_is_there():
+    page = (ROOT / "docs" / "paper.md").read_text()
+    rows = [line.split("|") for line in page.split("\n") if line.startswith("| ")]
+    claims = " ".join(row[1] for row in rows)
+    for kind, numbers in {
+        "Proposition": ["3.1", "4.1", "4.2", "C.1"],
+        "Definition": ["4.1"],
+        "Assumption": ["4.1", "5.1"],
+        "Theorem": ["5.1", "5.2", "6.1"],
+        "Example": ["3.1"],
+        "Figure": ["1", "2", "3", "4"],
+    }.items():
+        assert all(f"{kind} {number}" in claims for number in numbers)
+    for name in re.findall(r"`([a-zA-Z][\w.]*\.?\w+)[(`]", "".join(r[2] for r in rows)):
+        if name.startswith(("model.", "imputation_", "noise_variance")) or name == "L":
+            continue  # of an instance, or an argument
+        found = missfit
+        for part in name.split("."):
+            if not hasattr(found, part):
+                importlib.import_module(f"{found.__name__}.{part}")
+            found = getattr(found, part)

@@ -24,6 +24,7 @@ SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
 MOST_PATTERNS = 300  # of those that the value of a measurement is averaged over
 MOST_MASKS = 6  # masks that are predicted from other values
 MOST_ROWS = 5000  # of these predictions
+SLOW = 20.0  # seconds a fit from which the learning curve rests on one fold, not two
 
 
 @dataclass(frozen=True)
@@ -319,6 +320,8 @@ def learning_curve(
     """
     trial = comparison.trial(comparison.recommended)
     one = trial.candidate
+    if trial.seconds.mean() > SLOW:
+        repeats = 1
     repeats = min(repeats, int(comparison.fold.max()) + 1)
     rng = np.random.default_rng(comparison.seed)
     order = rng.permutation(len(comparison.y))

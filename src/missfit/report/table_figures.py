@@ -69,7 +69,7 @@ def missing_rates(comparison: Comparison) -> Any:
     fig, ax = _figure(6.4, 0.9 + 0.2 * len(order))
     ax.barh(range(len(order)), rate[order], color=OURS)
     ax.set_yticks(range(len(order)), [plain(comparison.names[j]) for j in order])
-    ax.set(xlim=(0, 1), xlabel="share of rows missing")
+    ax.set(xlim=(0, 1), ylim=(-0.6, len(order) - 0.4), xlabel="share of rows missing")
     ax.tick_params(labelsize=8)
     return fig
 
@@ -187,5 +187,6 @@ def worth(pairs: Sequence[tuple[str, float]]) -> Any:
     fig, ax = _figure(6.4, 0.9 + 0.24 * len(top))
     ax.barh(range(len(top)), 100 * top, color=OURS)
     ax.set_yticks(range(len(top)), names, fontsize=8)
+    ax.set_ylim(-0.6, len(top) - 0.4)
     ax.set_xlabel("% of the mean squared error saved")
     return fig

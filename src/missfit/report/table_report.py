@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from missfit.compare import Comparison, Diagnosis
+from missfit.compare import Comparison, Diagnosis, Trial
 from missfit.report import table_figures as figures
 from missfit.report.page import (
     Column,
@@ -123,7 +123,7 @@ def _comparison(comparison: Comparison) -> Html:
     for trial in comparison.trials:
         score = comparison.scores.get(trial.name)
         if score is None:
-            why = trial.failure or f"{trial.left_out} (--all runs them)"
+            why = "failed: see below" if trial.failure else "left out: see below"
             rows.append([trial.name, *[None] * 6, trial.seconds.mean(), why])
             continue
         rows.append(
@@ -171,7 +171,18 @@ def _comparison(comparison: Comparison) -> Html:
             caption="Behind: R2 below the best, on the same rows.",
             name="comparison",
         ),
+        *(
+            paragraph(element("strong", trial.name), f": {_why_no_score(trial)}.")
+            for trial in comparison.trials
+            if trial.failure or trial.left_out
+        ),
     )
+
+
+def _why_no_score(trial: Trial) -> str:
+    if trial.failure:
+        return trial.failure.rstrip(".")
+    return f"{trial.left_out} (missfit compare --all runs them)"
 
 
 def _picture(comparison: Comparison) -> Html:
@@ -386,8 +397,8 @@ def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
         )
         lines.append(
             f"Little's test: chi-squared {diagnosis.little.statistic:,.0f} with "
-            f"{diagnosis.little.freedom:,} degrees of freedom, p = {p:.2g}: {verdict}. "
-            "(It compares means between patterns and takes the variables as Gaussian.)"
+            f"{diagnosis.little.freedom:,} degrees of freedom, p {_p_value(p)}: "
+            f"{verdict}. (It compares means between patterns and takes the variables as Gaussian.)"
         )
     telling = [e for e in diagnosis.masks if e.target_p < 0.01]
     if telling:
@@ -417,6 +428,15 @@ def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
         "ask those who collected it."
     )
     return lines
+
+
+def _p_value(p: float) -> str:
+    """Return a p-value with its sign of relation, since none is zero.
+
+    >>> _p_value(0.02), _p_value(0.0)
+    ('= 0.02', '< 1e-16')
+    """
+    return "< 1e-16" if p < 1e-16 else f"= {p:.2g}"
 
 
 def _mechanism(comparison: Comparison, diagnosis: Diagnosis) -> Html:
