@@ -398,7 +398,8 @@ def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
         lines.append(
             f"Little's test: chi-squared {diagnosis.little.statistic:,.0f} with "
             f"{diagnosis.little.freedom:,} degrees of freedom, p {_p_value(p)}: "
-            f"{verdict}. (It compares means between patterns and takes the variables as Gaussian.)"
+            f"{verdict}. (It compares means between patterns and takes the variables "
+            "as Gaussian.)"
         )
     telling = [e for e in diagnosis.masks if e.target_p < 0.01]
     if telling:
