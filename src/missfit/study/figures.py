@@ -33,7 +33,7 @@ COLOURS = {
     "MICELR": "#d62728",
 }
 NETWORK_COLOURS = ("#c9b3e6", "#9467bd", "#6a3fb0")
-OTHER_COLOURS = ("#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+OTHER_COLOURS = ("#e6007e", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf")
 SHOWN = {  # widths of the MLP in figures 1 and 3
     "mixture1": ("MLP W0.3", "MLP W1", "MLP W4"),
     "mixture3": ("MLP W0.01", "MLP W0.1", "MLP W0.5"),
@@ -138,7 +138,9 @@ def _curve(ax, part, method: str, colour: str) -> None:
         median.append(group["r2"].median())
         low.append(interval[0])
         high.append(interval[1])
-    (line,) = ax.plot(n, median, color=colour, label=method, lw=1.8, marker="o", ms=2.5)
+    own = colour in OTHER_COLOURS  # not one of the paper's: what one looks for
+    look: dict[str, Any] = {"lw": 3.0, "zorder": 3} if own else {"lw": 1.8}
+    (line,) = ax.plot(n, median, color=colour, label=method, marker="o", ms=2.5, **look)
     line.set_gid(f"series:{method}:test")
     band = ax.fill_between(n, low, high, color=colour, alpha=0.18, lw=0)
     band.set_gid(f"series:{method}:interval")
