@@ -117,7 +117,7 @@ def table(
         )
         for row in rows
     ]
-    parts = [element("caption", caption)] if caption else []
+    parts = [element("caption", element("span", caption))] if caption else []
     parts += [element("thead", head), element("tbody", *body)]
     whole = element("table", *parts, id=name, class_="sortable")
     field = (
