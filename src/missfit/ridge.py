@@ -17,7 +17,7 @@ def ridge_path(
     """Yield argmin_b b'gram b - 2 b'cross + alpha |b|^2 for each alpha.
 
     One eigendecomposition serves all alphas; with many columns and no alpha near 0, one
-    Cholesky factor each is quicker (six times at 2,200 columns and 5 alphas). At alpha
+    Cholesky factor each is quicker (twice at 2,200 columns and 6 alphas). At alpha
     = 0 the solution is the one of least norm: directions in which the columns do not
     vary get no coefficient.
 
