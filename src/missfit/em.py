@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from missfit.moments import ColumnScales, PatternMoments, column_scales
 from missfit.tables import n_threads
 
+THREADED_PATTERNS = 8192  # with fewer, threads wait for each other more than they work
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
 MANY = 16  # triangles that are quicker inverted together than by LAPACK one by one
 
@@ -82,7 +83,7 @@ class GaussianData:
         self.shift, self.scale = scales.mean, scales.std
         self.n_observed, self.varies = scales.count, scales.varies
         self.chunks = list(self._lay_out(moments))
-        n_workers = min(len(self.chunks), n_threads())
+        n_workers = n_threads() if len(moments) >= THREADED_PATTERNS else 1
         self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
     def _lay_out(self, moments: PatternMoments) -> Iterator[PatternChunk]:

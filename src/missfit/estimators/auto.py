@@ -361,9 +361,11 @@ def _scout(candidate: Any) -> Scout | None:
         two.set_params(n_components=2)
         return Scout(repr(two), lambda train: train.fit(two))
     if isinstance(candidate, SelfMaskedLR):
+        rough: Any = clone(candidate)
+        rough.set_params(tol=5 * candidate.tol)
         return Scout(
             f"{SOME_ROWS:,} rows",
-            lambda train: train.fit_some(candidate, SOME_ROWS),
+            lambda train: train.fit_some(rough, SOME_ROWS),
             least_rows=2 * SOME_ROWS,
         )
     return None
