@@ -193,10 +193,11 @@ def inline_svg(svg: str, name: str) -> Html:
 
 
 def _style_width(match: re.Match) -> str:
+    """Let a figure shrink to half its size, and be scrolled below that."""
     width = float(match[2]) * 4 / 3  # points to pixels
     return (
         f'<svg{match[1]} style="width:100%;max-width:{width:.0f}px;'
-        f'min-width:{min(width, 560):.0f}px" role="img"'
+        f'min-width:{min(width / 2, 560):.0f}px" role="img"'
     )
 
 
