@@ -15,13 +15,12 @@ Prints the table of what the file holds.
 import argparse
 import csv
 import os
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from resumable import append_fits
 from sklearn.model_selection import train_test_split
 
 from missfit import AutoRegressor
@@ -56,34 +55,6 @@ def fit_one(setting, d, size, repetition):
     bayes = BayesPredictor(published(setting, d)).score(X_test, y_test)
     choice = model.explain().choice.replace("HistGradientBoostingRegressor", "boosting")
     return setting, d, size * 3 // 4, repetition, r2, bayes, f"{seconds:.2f}", choice
-
-
-def run(out, jobs, max_n):
-    done = set()
-    if out.exists():
-        with out.open() as file:
-            done = {tuple(row[f] for f in FIELDS[:4]) for row in csv.DictReader(file)}
-    left = [
-        fit
-        for fit in all_fits(max_n)
-        if (fit[0], str(fit[1]), str(fit[2] * 3 // 4), str(fit[3])) not in done
-    ]
-    new = not out.exists()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if new:
-            writer.writerow(FIELDS)
-        # one thread for each job: they must not take each other's processors
-        with parallel_config("loky", inner_max_num_threads=1):
-            parallel = Parallel(
-                n_jobs=jobs, return_as="generator_unordered", batch_size=1
-            )
-            results = parallel(delayed(fit_one)(*fit) for fit in left)
-            for k, row in enumerate(results, 1):
-                writer.writerow(row)
-                file.flush()
-                print(f"{k}/{len(left)}", *row, file=sys.stderr, flush=True)
 
 
 def best_published():
@@ -156,7 +127,11 @@ def main():
     args = parser.parse_args()
     try:
         if not args.table:
-            run(args.out, args.jobs, args.max_n)
+            fits = {
+                (s, d, n * 3 // 4, r): (s, d, n, r)
+                for s, d, n, r in all_fits(args.max_n)
+            }
+            append_fits(args.out, FIELDS, fits, fit_one, args.jobs)
     finally:
         if args.out.exists():
             print_table(args.out)

@@ -11,14 +11,13 @@ Prints the table of what the file holds.
 
 import argparse
 import csv
-import sys
 import time
 import warnings
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from resumable import append_fits
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
@@ -151,35 +150,15 @@ def fit_one(scenario, n, draw, method, seed):
     return scenario, n, draw, method, r2, f"{seconds:.2f}", choice
 
 
-def run(out, jobs, seed):
-    done = set()
-    if out.exists():
-        with out.open() as file:
-            done = {tuple(row[f] for f in FIELDS[:4]) for row in csv.DictReader(file)}
-    left = [
-        (scenario, n, draw, method)
+def all_fits(seed):
+    """Arguments of every fit by scenario, rows, draw and method, the longest first."""
+    return {
+        (scenario, n, draw, method): (scenario, n, draw, method, seed)
         for n in sorted(SIZES, reverse=True)
         for draw in range(N_DRAWS)
         for method, _ in rivals()
         for scenario in SCENARIOS
-        if (scenario, str(n), str(draw), method) not in done
-    ]
-    new = not out.exists()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if new:
-            writer.writerow(FIELDS)
-        # one thread for each job: they must not take each other's processors
-        with parallel_config("loky", inner_max_num_threads=1):
-            parallel = Parallel(
-                n_jobs=jobs, return_as="generator_unordered", batch_size=1
-            )
-            results = parallel(delayed(fit_one)(*fit, seed) for fit in left)
-            for k, row in enumerate(results, 1):
-                writer.writerow(row)
-                file.flush()
-                print(f"{k}/{len(left)}", *row, file=sys.stderr, flush=True)
+    }
 
 
 def print_table(out):
@@ -215,7 +194,7 @@ def main():
     args = parser.parse_args()
     try:
         if not args.table:
-            run(args.out, args.jobs, args.seed)
+            append_fits(args.out, FIELDS, all_fits(args.seed), fit_one, args.jobs)
     finally:
         if args.out.exists():
             print_table(args.out)
