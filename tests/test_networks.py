@@ -213,7 +213,9 @@ def test_many_tables_at_once_are_as_many_fits(rng):
     tables = [rows(rng, n) for n in (600, 450, 300)]
     models = [MLP(width=w, random_state=w) for w in (6, 9, 20)]
     together = [clone(model) for model in models]
-    fit_many(together, tables)
+    done = []
+    fit_many(together, tables, done=lambda i: done.append((i, together[i].n_iter_)))
+    assert sorted(done) == [(i, model.n_iter_) for i, model in enumerate(together)]
     for model, other, (X, y) in zip(models, together, tables, strict=True):
         model.fit(X, y)
         assert model.weight_decay_ == other.weight_decay_

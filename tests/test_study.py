@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 
+import missfit
 from conftest import with_file_size_limit
 from missfit import study
 from missfit.simulate import published_data
@@ -636,7 +637,7 @@ def test_an_interrupt_stops_all_batches_of_networks(tmp_path, monkeypatch):
 
     def fit(batch, *arguments):
         try:
-            return fit_networks(batch, *arguments)
+            fit_networks(batch, *arguments)
         except InterruptedError:
             stopped.extend({cell.method.name for cell in batch})
             raise
@@ -647,7 +648,51 @@ def test_an_interrupt_stops_all_batches_of_networks(tmp_path, monkeypatch):
     monkeypatch.setattr(PartFile, "append", lambda *_: raise_interrupt())
     with pytest.raises(KeyboardInterrupt):
         study.run(item, tmp_path / "out", jobs=1, stream=quiet())
-    assert stopped == ["MLP W2"]
+    assert "MLP W2" in stopped
+
+
+def test_networks_that_are_done_are_kept_while_their_batch_trains(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("jax", reason='pip install "missfit[networks]"')
+    text = TINY + method("MLP W1", "missfit.MLP", width=2, weight_decay=1.0)
+    text += method("MLP W2", "missfit.MLP", width=3, preset="paper")
+    item = study.load(own_study(tmp_path, text)).only(["MLP"])
+    assert len(list(network_batches(item.cells(), most_seconds=np.inf))) == 1
+    append = PartFile.append
+
+    def append_then_interrupt(*arguments):
+        append(*arguments)
+        raise KeyboardInterrupt
+
+    run_module = sys.modules["missfit.study.run"]
+    monkeypatch.setattr(run_module, "device", lambda: "not a CPU")
+    monkeypatch.setattr(PartFile, "append", append_then_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(item, tmp_path / "out", jobs=1, stream=quiet())
+    kept = study.collect(item, tmp_path / "out").table
+    assert set(kept["method"]) == {"MLP W1"}
+    assert (kept["status"] == "ok").all()
+
+
+def test_a_network_s_predictions_that_are_not_finite_fail_alone(tmp_path, monkeypatch):
+    pytest.importorskip("jax", reason='pip install "missfit[networks]"')
+    text = TINY.replace("[1_000, 5_000]", "[400]")
+    text += method("MLP W1", "missfit.MLP", width=2, weight_decay=1.0)
+    text += method("MLP W2", "missfit.MLP", width=3, weight_decay=1.0)
+    item = study.load(own_study(tmp_path, text)).only(["MLP"])
+    predict = missfit.MLP.predict
+    monkeypatch.setattr(
+        missfit.MLP,
+        "predict",
+        lambda model, X: predict(model, X) * (np.nan if model.width == 3 else 1),
+    )
+    study.run(item, tmp_path / "out", jobs=1, stream=quiet())
+    table = study.collect(item, tmp_path / "out").table
+    assert (table[table["method"] == "MLP W1"]["status"] == "ok").all()
+    bad = table[table["method"] == "MLP W2"]
+    assert bad["message"].str.contains("predictions are not finite").all()
+    assert len(bad) > 0
 
 
 def raise_interrupt():

@@ -6,7 +6,9 @@ import os
 import sys
 import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +59,10 @@ class Units(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One fit among many: the model to become, its rows, candidates and starts."""
+    """One fit among many: the model to become, its rows, candidates and starts.
+
+    ``end`` is called once the model is fitted.
+    """
 
     model: Any
     X: NDArray
@@ -67,6 +72,7 @@ class Job(NamedTuple):
     splits: list[tuple[NDArray, NDArray]]
     seeds: list[int]
     starts: list[dict[str, NDArray]]
+    end: Callable[[], None] = lambda: None
 
 
 def fit_many(
@@ -75,6 +81,7 @@ def fit_many(
     *,
     verbose: bool = False,
     stop: threading.Event | None = None,
+    done: Callable[[int], None] | None = None,
 ) -> None:
     """Fit networks, each to its own table, as few batches as their kinds allow.
 
@@ -90,21 +97,29 @@ def fit_many(
         Show progress on stderr.
     stop : threading.Event, optional
         Once another thread sets it, training ends with InterruptedError, and the models
-        stay as they were.
+        that are not done stay as they were.
+    done : callable, optional
+        Called with the position of each model as soon as it is fitted, by a thread that
+        trains the others: hand long work to another one.
     """
     trainer = load_trainer()
     trials = [model._trial() for model in models]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         pairs = zip(trials, tables, strict=True)
         jobs = list(pool.map(lambda pair: pair[0]._job(*pair[1]), pairs))
+
+    def end(i: int) -> None:
+        models[i]._become(trials[i])
+        if done:
+            done(i)
+
     groups: dict[Any, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job.model._kind(job), []).append(job)
+    for i, job in enumerate(jobs):
+        group = groups.setdefault(job.model._kind(job), [])
+        group.append(job._replace(end=partial(end, i)))
     for (apply, dtype, *_), group in groups.items():
         with trainer.precision(dtype):
             _fit_group(trainer, group, apply, dtype, verbose, stop)
-    for model, trial in zip(models, trials, strict=True):
-        model._become(trial)
 
 
 def _fit_group(trainer, jobs: list[Job], apply, dtype, verbose: bool, stop) -> None:
@@ -237,6 +252,7 @@ class _Batch:
                 nets, key=lambda net: np.nan_to_num(net.loss_curve[-1], nan=np.inf)
             )
             job.model._keep(_cut(net.params, job.starts[0]), net.loss_curve)
+            job.end()
 
 
 def _cut(params: dict[str, NDArray], start: dict[str, NDArray]) -> dict[str, NDArray]:

@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import metadata
@@ -56,37 +56,81 @@ def _fit_cell(cell: Cell, parts: Parts) -> dict:
 
 def fit_networks(
     cells: Sequence[Cell],
+    keep: Callable[[dict], None],
     folder: str | None = None,
     stop: threading.Event | None = None,
-) -> list[dict]:
-    """Return the records of networks, trained as one batch.
+) -> None:
+    """Train networks as one batch; hand over the record of each as soon as it is done.
 
-    The seconds of the fit are each network's share of the batch. Where another thread
-    sets ``stop``, raises InterruptedError.
+    Parameters
+    ----------
+    cells : sequence of Cell
+    keep : callable
+        Takes a record; called by several threads.
+    folder : path, optional
+        Where the study's own estimators are.
+    stop : threading.Event, optional
+        Once another thread sets it, training ends with InterruptedError.
     """
     import_from(folder)
+    done: set[int] = set()
     try:
         parts = _parts_of([cell.data for cell in cells])
         models = [cell.method.build(cell.seed) for cell in cells]
         tables = [
             (parts[cell.data].X_train, parts[cell.data].y_train) for cell in cells
         ]
-        start = time.perf_counter()
-        fit_many(models, tables, stop=stop)
-        share = (time.perf_counter() - start) / len(cells)
+        shares = _Shares(len(cells))
+
+        def record(i: int, seconds: float) -> None:
+            keep(_network_record(cells[i], models[i], parts[cells[i].data], seconds))
+
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            scores = pool.map(_scores, models, [parts[cell.data] for cell in cells])
-            return [
-                _record(cell, "") | {"fit_seconds": share, "device": device()} | score
-                for cell, score in zip(cells, scores, strict=True)
-            ]
+
+            def end(i: int) -> None:
+                done.add(i)
+                pool.submit(record, i, shares.next())
+
+            fit_many(models, tables, stop=stop, done=end)
     except InterruptedError:
         raise
     except Exception as error:
         if len(cells) == 1:
-            return [failure(cells[0], error)]
+            keep(failure(cells[0], error))
+            return
         # one bad table must not take the batch with it
-        return [r for cell in cells for r in fit_networks([cell], folder, stop)]
+        for i, cell in enumerate(cells):
+            if i not in done:
+                fit_networks([cell], keep, folder, stop)
+
+
+def _network_record(cell: Cell, model: Any, parts: Parts, seconds: float) -> dict:
+    try:
+        scores = _scores(model, parts)
+    except Exception as error:
+        return failure(cell, error)
+    return _record(cell, "") | {"fit_seconds": seconds, "device": device()} | scores
+
+
+class _Shares:
+    """Seconds of networks that train together.
+
+    Each moment is shared by those that are not done, so that the sum is what the batch
+    takes.
+    """
+
+    def __init__(self, n_networks: int):
+        self.n_left = n_networks
+        self.share = 0.0
+        self.last = time.perf_counter()
+
+    def next(self) -> float:
+        """Return the seconds of a network that is done now."""
+        now = time.perf_counter()
+        self.share += (now - self.last) / self.n_left
+        self.n_left -= 1
+        self.last = now
+        return self.share
 
 
 def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:

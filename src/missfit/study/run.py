@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, TextIO
 
 from threadpoolctl import threadpool_limits
@@ -155,20 +156,26 @@ def _run_networks(
     are prepared, its predictions are scored, or its last few networks train.
     """
     stop = threading.Event()
+    records: SimpleQueue[dict | None] = SimpleQueue()  # None: a batch has ended
 
-    def records(batch: list[Cell]) -> list[dict]:
-        if stop.is_set():
-            raise InterruptedError
-        tell(f"{len(batch)} networks, {_place(batch)}")
-        return fit_networks(batch, folder, stop)
+    def train(batch: list[Cell]) -> None:
+        try:
+            if not stop.is_set():
+                tell(f"{len(batch)} networks, {_place(batch)}")
+                fit_networks(batch, records.put, folder, stop)
+        finally:
+            records.put(None)
 
     n_threads = 1 if not networks or device() == "cpu" else 2
     # set once here, since what threads set and restore in turns may not be restored
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         try:
-            tasks = [pool.submit(records, b) for b in network_batches(networks)]
-            for task in as_completed(tasks):
-                keep(task.result())
+            tasks = [pool.submit(train, b) for b in network_batches(networks)]
+            for _ in tasks:
+                for record in iter(records.get, None):
+                    keep([record])
+            for task in tasks:
+                task.result()
         except BaseException:  # an interrupt, or a disk that is full
             stop.set()
             raise
