@@ -1,20 +1,18 @@
-"""The MLP against the published rows, on 30 cells drawn at random.
+"""The MLP against the published rows and scikit-learn, on 30 cells drawn at random.
 
 A cell is a setting, d <= 10, n <= 18,750 and a width of the paper; each is fitted on
-repetitions 0 to 4, all networks of one seed at once (`fit_many`): from several seeds in
-the paper's preset, to which the study's run (results/paper) adds one, and by default
-from one seed. The published networks were trained once, without a seed. So a cell's
-difference has two standard errors: that of its five pairs, for each seed of ours, and
-that of training, from the spread of our seeds on the same data,
+repetitions 0 to 4 from several seeds: in the paper's preset, by default, and with
+scikit-learn's MLPRegressor as the authors used it. The published networks were trained
+once, without a seed. So the difference of a cell has two standard errors: that of its
+five pairs, for each seed, and that of training, from the spread of the seeds on the
+same data,
 
     sqrt(s^2 / 5 * (1 + 1 / seeds)),   s^2: variance over seeds, mean over repetitions,
 
-which is surer: it has 5 (seeds - 1) degrees of freedom in place of 4. Since narrow
-networks now and then get stuck, a few seeds can miss how far they scatter: cells more
-than one standard error off, on whichever side of two they are, get further seeds, and
-so does the default where its first seed is below the preset. Fits are appended to a
-file as they end, and not made again once they are there: a seed takes 10 minutes on 2
-cores, one on an H200.
+which is surer: it has 5 (seeds - 1) degrees of freedom in place of 4, and narrow
+networks, which now and then get stuck, scatter more than five pairs show.
+
+Fits are appended to a file as they end, and not made again once they are there.
 """
 
 import argparse
@@ -24,17 +22,31 @@ import time
 from itertools import product
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from scipy import stats
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from missfit.networks import MLP, fit_many
+from missfit.networks.mlp import n_units
 from missfit.simulate import published_data
 
 PUBLISHED = Path(os.environ.get("MISSFIT_PUBLISHED", "../shared/published"))
 CELL = ["setting", "d", "n", "method"]
-FIELDS = [*CELL, "repetition", "seed", "recipe", "r2", "seconds"]
+FIT = [*CELL, "repetition", "seed", "recipe"]
+FIELDS = [*FIT, "r2", "seconds", "device"]
+RECIPES = ("preset", "default", "scikit-learn")
+COMPARED = (
+    ("preset", "published"),
+    ("scikit-learn", "published"),
+    ("preset", "scikit-learn"),
+    ("default", "preset"),
+)
 
 
 def published():
@@ -56,66 +68,107 @@ def width_of(setting, method):
     return f"{multiple}*2^d" if setting == "mixture3" else f"{multiple}*d"
 
 
-def fits(cells, recipe, seeds):
-    """Rows of the file: every cell, repetition and seed."""
-    preset = "paper" if recipe == "preset" else None
-    models, tables, tests, keys = [], [], [], []
-    for (setting, d, n, method), r in product(cells, range(5)):
-        X, y = published_data(setting, d, r, n * 4 // 3)
-        X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-        for seed in seeds:
-            width = width_of(setting, method)
-            models.append(MLP(width, preset=preset, random_state=5 * seed + r))
-            tables.append((X, y))
-            tests.append((X_test, y_test))
-            keys.append((setting, d, n, method, r, seed, recipe))
-    start = time.perf_counter()
-    fit_many(models, tables, verbose=True)
-    seconds = time.perf_counter() - start
-    found = [model.score(*test) for model, test in zip(models, tests, strict=True)]
-    return [(*key, r2, seconds) for key, r2 in zip(keys, found, strict=True)]
+def split_data(setting, d, n, repetition):
+    X, y = published_data(setting, d, repetition, n * 4 // 3)
+    return train_test_split(X, y, random_state=0)
 
 
-def append(out, rows):
-    with out.open("a", newline="") as file:
-        csv.writer(file).writerows(rows)
+def fit_networks(left, keep):
+    """Fit the networks of one recipe at once, keeping each as it ends."""
+    models, tables, tests = [], [], []
+    for setting, d, n, method, r, seed, recipe in left:
+        X, X_test, y, y_test = split_data(setting, d, n, r)
+        preset = "paper" if recipe == "preset" else None
+        width = width_of(setting, method)
+        models.append(MLP(width, preset=preset, random_state=5 * seed + r))
+        tables.append((X, y))
+        tests.append((X_test, y_test))
+
+    def done(i):
+        keep(left[i], models[i].score(*tests[i]))
+
+    fit_many(models, tables, verbose=True, done=done)
 
 
-def fit_all(out, cells, n_seeds):
-    """Fit the seeds that a file lacks."""
+def scikit_learn_score(setting, d, n, method, repetition, seed, _):
+    """Test R2 of the authors' pipeline: each of its fits starts on its own."""
+    X, X_test, y, y_test = split_data(setting, d, n, repetition)
+    X, X_test = (np.hstack([np.nan_to_num(T), np.isnan(T)]) for T in (X, X_test))
+    network = MLPRegressor(
+        hidden_layer_sizes=n_units(width_of(setting, method), d),
+        batch_size=200,
+        max_iter=1000,
+    )
+    np.random.seed(5 * seed + repetition)  # what fits without a random_state draw from
+    grid = GridSearchCV(network, {"alpha": [1e-1, 1e-2, 1e-4]}, cv=3)
+    return make_pipeline(StandardScaler(), grid).fit(X, y).score(X_test, y_test)
+
+
+def fit_scikit_learn(left, keep):
+    """Fit MLPRegressor, one fit a core, keeping each as it ends."""
+    several = Parallel(n_jobs=-1, return_as="generator_unordered")
+    found = several(
+        delayed(lambda fit: (fit, scikit_learn_score(*fit)))(fit) for fit in left
+    )
+    for fit, score in found:
+        keep(fit, score)
+
+
+def fit_missing(out, cells, n_seeds):
+    """Fit what a file lacks of each recipe's seeds."""
     out.parent.mkdir(parents=True, exist_ok=True)
     if not out.exists():
         out.write_text(",".join(FIELDS) + "\n")
-    done = pd.read_csv(out)[["recipe", "seed"]]
-    done = set(done.itertuples(index=False, name=None))
-    for seed in range(n_seeds):
-        for recipe in ("preset", "default") if seed == 0 else ("preset",):
-            if (recipe, seed) not in done:
-                append(out, fits(cells, recipe, [seed]))
+    done = set(pd.read_csv(out)[FIT].itertuples(index=False, name=None))
+    for recipe in RECIPES:
+        seeds = range(n_seeds[recipe])
+        wanted = [
+            (*cell, r, seed, recipe)
+            for seed, cell, r in product(seeds, cells, range(5))
+        ]
+        left = [fit for fit in wanted if fit not in done]
+        if left and recipe == "scikit-learn":
+            fit_scikit_learn(left, keeper(out, "cpu"))
+        elif left:
+            fit_networks(left, keeper(out, jax.devices()[0].device_kind))
 
 
-def fit_more(out, cells, recipe, seeds):
-    """Fit further seeds that a file lacks, cell by cell."""
-    rows = pd.read_csv(out)
-    rows = rows[rows.recipe == recipe].set_index(CELL).sort_index()
-    for cell in cells:
-        left = sorted(set(seeds) - set(rows.loc[cell].seed))
-        if left:
-            append(out, fits([cell], recipe, left))
+def keeper(out, device):
+    """Return what appends fits to a file, each with the time since the one before."""
+    last = time.perf_counter()
 
+    def keep(fit, score):
+        nonlocal last
+        now = time.perf_counter()
+        with out.open("a", newline="") as file:
+            csv.writer(file).writerow([*fit, score, now - last, device])
+        last = now
 
-def studied():
-    """Rows of the preset from the study's own run."""
-    rows = pd.read_parquet("results/paper/results.parquet")
-    rows = rows[(rows.split == "test") & (rows.repetition < 5)]
-    return rows.assign(seed=-1, recipe="preset")
+    return keep
 
 
 def test_scores(rows, recipe, cells):
-    """Test R2 (cells, repetitions, seeds) of one recipe."""
+    """Test R2 (cells, repetitions, seeds) of the seeds that have every cell."""
     rows = rows[rows.recipe == recipe]
     wide = rows.pivot(index=[*CELL, "repetition"], columns="seed", values="r2")
-    return np.array([wide.loc[cell].to_numpy() for cell in cells])
+    fits = pd.MultiIndex.from_tuples((*cell, r) for cell in cells for r in range(5))
+    wide = wide.reindex(fits).dropna(axis=1)
+    return wide.to_numpy().reshape(len(cells), 5, -1)
+
+
+def difference(scores, others):
+    """Mean difference of each cell and its standard error of training.
+
+    Both are (cells, repetitions, seeds); where one has a single seed, the other's
+    spread is taken for it.
+    """
+    gap = scores.mean(axis=(1, 2)) - others.mean(axis=(1, 2))
+    spread = [
+        T.var(axis=2, ddof=1).mean(axis=1) for T in (scores, others) if T.shape[2] > 1
+    ]
+    sizes = scores.shape[2], others.shape[2]
+    variance = sum(s / n for s, n in zip([*spread, *spread][:2], sizes, strict=True))
+    return gap, np.sqrt(variance / 5)
 
 
 def chance(n_cells, bar, degrees):
@@ -124,78 +177,73 @@ def chance(n_cells, bar, degrees):
     return stats.binom.sf(bar - 1, n_cells, inside)
 
 
-def differences(preset, theirs):
-    """Mean difference of each cell and its standard error of training.
+def inside_by_pairs(scores, theirs):
+    """Cells within two standard errors of five pairs, for each seed."""
+    pairs = scores - theirs
+    error = pairs.std(axis=1, ddof=1) / np.sqrt(5)
+    return (np.abs(pairs.mean(axis=1)) <= 2 * error).sum(axis=0).tolist()
 
-    ``preset`` (cells, repetitions, seeds) is NaN where a cell has fewer seeds.
-    """
-    n_seeds = (~np.isnan(preset[:, 0])).sum(axis=1)
-    gap = np.nanmean(preset, axis=2).mean(axis=1) - theirs.mean(axis=1)
-    variance = np.nanvar(preset, axis=2, ddof=1).mean(axis=1)
-    return gap, np.sqrt(variance / 5 * (1 + 1 / n_seeds)), n_seeds
+
+def formatted(gap, error):
+    text = f"{gap:+.4f} ± {error:.4f}"
+    return text if abs(gap) <= 2 * error else f"**{text}**"
+
+
+def print_table(cells, theirs, columns):
+    names = ["setting", "d", "n", "width", "published", *columns]
+    print(f"| {' | '.join(names)} |\n{'|---' * len(names)}|")
+    for k, (setting, d, n, method) in enumerate(cells):
+        first = [setting, d, n, method[4:], f"{theirs[k].mean():.4f}"]
+        own = [formatted(gap[k], error[k]) for gap, error in columns.values()]
+        print(f"| {' | '.join(map(str, [*first, *own]))} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--more", type=int, default=12, help="seeds where in doubt")
+    for recipe, n in zip(RECIPES, (24, 12, 2), strict=True):
+        parser.add_argument(
+            f"--{recipe}", type=int, default=n, help="seeds, at least 2"
+        )
     default_out = Path("results/networks/published_mlp.csv")
     parser.add_argument("--out", type=Path, default=default_out)
     arguments = parser.parse_args()
-    out, n_first = arguments.out, arguments.seeds
+    n_seeds = {
+        recipe: getattr(arguments, recipe.replace("-", "_")) for recipe in RECIPES
+    }
     all_theirs = published()
     cells = drawn_cells(all_theirs)
-    theirs = np.array([all_theirs.loc[cell].to_numpy() for cell in cells])
+    theirs = np.array([all_theirs.loc[cell].to_numpy() for cell in cells])[:, :, None]
 
-    fit_all(out, cells, n_first)
-    rows = pd.concat([studied(), pd.read_csv(out)])
-    first = test_scores(rows[rows.seed < n_first], "preset", cells)
-    gap, error, n_seeds = differences(first, theirs)
-    inside_first = np.abs(gap) <= 2 * error
-    doubt = [cell for cell, z in zip(cells, gap / error, strict=True) if abs(z) > 1]
-    further = range(n_first, n_first + arguments.more)
-    fit_more(out, doubt, "preset", further)
-    default = test_scores(rows[rows.seed == 0], "default", cells)
-    below = default.mean(axis=(1, 2)) < first.mean(axis=(1, 2))
-    doubt = [cell for cell, is_below in zip(cells, below, strict=True) if is_below]
-    fit_more(out, doubt, "default", further)
-
-    rows = pd.concat([studied(), pd.read_csv(out)])
-    rows = rows[rows.seed < n_first + arguments.more]
-    preset = test_scores(rows, "preset", cells)
-    default = test_scores(rows, "default", cells)
-    gap, error, n_seeds = differences(preset, theirs)
-    inside = np.abs(gap) <= 2 * error
-    pairs = first - theirs[:, :, None]
-    of_pairs = pairs.std(axis=1, ddof=1) / np.sqrt(5)
-    inside_pairs = (np.abs(pairs.mean(axis=1)) <= 2 * of_pairs).sum(axis=0)
-    gain = (np.nanmean(default, axis=2) - np.nanmean(preset, axis=2)).mean(axis=1)
-
-    print(
-        "| setting | d | n | width | published | preset - published | seeds | "
-        "within 2 se | default - preset |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    for k, (setting, d, n, method) in enumerate(cells):
+    fit_missing(arguments.out, cells, n_seeds)
+    rows = pd.read_csv(arguments.out)
+    rows = rows[rows.seed < rows.recipe.map(n_seeds)]
+    scores = {recipe: test_scores(rows, recipe, cells) for recipe in RECIPES}
+    scores["published"] = theirs
+    columns = {
+        f"{one} - {other}": difference(scores[one], scores[other])
+        for one, other in COMPARED
+    }
+    print_table(cells, theirs, columns)
+    print("\nmean difference, and cells within two standard errors of training:")
+    for name, (gap, error) in columns.items():
+        inside = (np.abs(gap) <= 2 * error).sum()
+        print(f"- {name}: {gap.mean():+.4f}, {inside} of {len(cells)}")
+    for recipe in ("preset", "scikit-learn"):
+        n = scores[recipe].shape[2]
         print(
-            f"| {setting} | {d} | {n} | {method[4:]} | {theirs[k].mean():.4f} | "
-            f"{gap[k]:+.4f} ± {error[k]:.4f} | {n_seeds[k]} | {inside[k]} | "
-            f"{gain[k]:+.4f} |"
+            f"{recipe}, {n} seeds: an exact copy is within in 27 cells with "
+            f"probability {chance(len(cells), 27, 5 * (n - 1)):.2f}. By five pairs, "
+            f"seed by seed ({chance(len(cells), 27, 4):.2f}): "
+            f"{inside_by_pairs(scores[recipe], theirs)}"
         )
-    seconds = rows[rows.seed == 0].groupby("recipe").seconds.first()
-    few = first.shape[2]
+    gain = columns["default - preset"][0]
     print(
-        f"\npreset: within two standard errors of training in {inside.sum()} of "
-        f"{len(cells)} cells; with the first {few} seeds alone in "
-        f"{inside_first.sum()}, where an exact copy reaches 27 with probability "
-        f"{chance(len(cells), 27, 5 * (few - 1)):.2f}. Mean difference "
-        f"{gap.mean():+.4f}.\nBy five pairs, seed by seed: {inside_pairs.tolist()} "
-        f"cells; an exact copy reaches 27 with probability "
-        f"{chance(len(cells), 27, 4):.2f}.\ndefault - preset: lowest "
-        f"{gain.min():+.4f}, mean {gain.mean():+.4f}, below -0.002 in "
-        f"{(gain < -0.002).sum()} cells; seconds {seconds['preset']:.0f} (preset, one "
-        f"seed) and {seconds['default']:.0f}."
+        f"default - preset: lowest {gain.min():+.4f}, below -0.002 in "
+        f"{(gain < -0.002).sum()} cells"
     )
+    times = rows.groupby(["recipe", "device"]).seconds.mean()
+    for (recipe, device), seconds in times.items():
+        print(f"{recipe}, {device}: {5 * len(cells) * seconds:.0f} s a seed")
 
 
 if __name__ == "__main__":

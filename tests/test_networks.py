@@ -9,9 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ks_2samp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPRegressor
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import hide, random_cov
@@ -19,7 +22,7 @@ from missfit import EMLR, MLP, NeuMiss
 from missfit.bayes import BayesPredictor
 from missfit.networks import fit_many
 from missfit.networks.mlp import n_units
-from missfit.simulate import MCARGaussian, SelfMaskedGaussian
+from missfit.simulate import MCARGaussian, SelfMaskedGaussian, published_data
 
 trainer = pytest.importorskip(
     "missfit.networks.trainer", reason='pip install "missfit[networks]"'
@@ -209,6 +212,33 @@ def test_the_trainer_learns_what_scikit_learn_learns(rng):
     assert abs(np.mean(last) - np.mean(theirs)) < 0.25 * np.mean(theirs)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_preset_is_scikit_learn_s_network_in_law():
+    # 100 seeds of each on one table of the paper: scores and epochs follow one law.
+    # Two samples of one law are this far apart (p < 0.01) in one draw of a hundred
+    X, y = published_data("selfmasked", 4, 0, 1000)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    seeds = range(100)
+    ours = [
+        MLP(16, preset="paper", weight_decay=0.1, random_state=seed) for seed in seeds
+    ]
+    fit_many(ours, [(X, y)] * len(seeds))
+    Z, Z_test = (np.hstack([np.nan_to_num(T), np.isnan(T)]) for T in (X, X_test))
+    scaler = StandardScaler().fit(Z)
+    Z, Z_test = scaler.transform(Z), scaler.transform(Z_test)
+    theirs = [
+        MLPRegressor(
+            hidden_layer_sizes=16, alpha=0.1, max_iter=1000, random_state=seed
+        ).fit(Z, y)
+        for seed in seeds
+    ]
+    scores = [m.score(X_test, y_test) for m in ours]
+    assert ks_2samp(scores, [m.score(Z_test, y_test) for m in theirs]).pvalue > 0.01
+    epochs = [[m.n_iter_ for m in models] for models in (ours, theirs)]
+    assert ks_2samp(*epochs).pvalue > 0.01
+
+
 def test_many_tables_at_once_are_as_many_fits(rng):
     tables = [rows(rng, n) for n in (600, 450, 300)]
     models = [MLP(width=w, random_state=w) for w in (6, 9, 20)]
@@ -374,11 +404,20 @@ def test_widths_are_the_papers_multiples():
     ]
 
 
+@pytest.mark.parametrize("preset", [None, "paper"])
+def test_the_tries_start_alike_but_in_the_preset(preset, rng):
+    # two penalties that are all but equal: what is left is where the tries start
+    X, y = rows(rng)
+    model = MLP(4, preset=preset, weight_decay=(0.1, 0.1 + 1e-9), random_state=0)
+    one, other = model.fit(X, y).cv_scores_.values()
+    assert (abs(one - other) > 1e-4) == (preset == "paper")
+
+
 def test_progress_is_shown_on_request(rng, capsys):
     X, y = rows(rng)
     MLP(width=4, random_state=0, verbose=True).fit(X, y)
     shown = capsys.readouterr().err
-    assert "12 of 12 networks" in shown
+    assert "18 of 18 networks" in shown
 
 
 def test_without_jax_the_error_has_the_line_that_mends_it():

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,7 +151,7 @@ class _Batch:
         self.last: list[dict[tuple, Any]] = [{} for _ in jobs]
         self.lock = threading.Lock()
         n_tries = sum(len(job.decays) * len(job.splits) for job in jobs)
-        n_networks = n_tries + sum(len(job.starts) for job in jobs)
+        n_networks = n_tries + sum(job.model.n_starts for job in jobs)
         self.progress = _Progress(n_networks) if verbose else None
         self.sets: list[NDArray] = []  # of rows: of each job the splits, then all
         self.first_set = []
@@ -177,10 +178,13 @@ class _Batch:
         """Return what can train at once: all tries, or the last fit without them."""
         networks = []
         for k, job in enumerate(self.jobs):
+            tries = product(enumerate(job.decays), range(len(job.splits)))
+            alike, first = job.model.tries_start_alike, job.model.n_starts
             networks += [
-                self.network(k, 0, decay, split, (k, 0, i, split))
-                for i, decay in enumerate(job.decays)
-                for split in range(len(job.splits))
+                self.network(
+                    k, 0 if alike else first + t, decay, split, (k, 0, i, split)
+                )
+                for t, ((i, decay), split) in enumerate(tries)
             ] or self._last_networks(k)
         return networks
 
@@ -240,13 +244,13 @@ class _Batch:
             self.network(
                 k, start, job.model.weight_decay_, len(job.splits), (k, 1, start)
             )
-            for start in range(len(job.starts))
+            for start in range(job.model.n_starts)
         ]
 
     def _keep_best(self, k: int) -> None:
         """Once all starts of a job have finished, keep the one of the lowest loss."""
         job, last = self.jobs[k], self.last[k]
-        if len(last) == len(job.starts):
+        if len(last) == job.model.n_starts:
             nets = [last[which] for which in sorted(last)]
             net = min(
                 nets, key=lambda net: np.nan_to_num(net.loss_curve[-1], nan=np.inf)
@@ -303,6 +307,7 @@ class NetworkRegressor(NanRegressor):
     weight_decay_: float
     params_: dict[str, NDArray]
     n_starts: Any = 1  # of which the last fit keeps the best
+    tries_start_alike: Any = True  # so that chance does not choose the weight decay
     _y_units_: Units
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -377,9 +382,10 @@ class NetworkRegressor(NanRegressor):
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(X))
         decays = self._check_parameters(X.shape[1])
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=self.n_starts).tolist()
         splits = self._splits(weight) if len(decays) > 1 else []
+        n_own = 0 if self.tries_start_alike else len(decays) * len(splits)
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=self.n_starts + n_own).tolist()
         if not (kept := weight > 0).all():  # else no copy: many models may share X
             X, y, weight = X[kept], y[kept], weight[kept]
         self._set_up(X, y, weight)
