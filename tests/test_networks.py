@@ -413,6 +413,16 @@ def test_the_tries_start_alike_but_in_the_preset(preset, rng):
     assert (abs(one - other) > 1e-4) == (preset == "paper")
 
 
+def test_splits_may_be_lists_of_rows(rng):
+    X, y = rows(rng, 300)
+    train, test = np.arange(200), np.arange(200, 300)
+    of_arrays, of_lists = (
+        MLP(4, cv=[split], random_state=0).fit(X, y).cv_scores_
+        for split in ((train, test), (train.tolist(), test.tolist()))
+    )
+    assert of_arrays == of_lists
+
+
 def test_progress_is_shown_on_request(rng, capsys):
     X, y = rows(rng)
     MLP(width=4, random_state=0, verbose=True).fit(X, y)

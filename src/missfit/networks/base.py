@@ -419,8 +419,9 @@ class NetworkRegressor(NanRegressor):
         splitter: Any = check_cv(cv)
         place = np.cumsum(weight > 0) - 1
         kept = []
-        for train, test in splitter.split(np.empty((n, 1))):
-            parts = [place[rows[weight[rows] > 0]] for rows in (train, test)]
+        for split in splitter.split(np.empty((n, 1))):
+            train_test = map(np.asarray, split)  # they may be lists
+            parts = [place[rows[weight[rows] > 0]] for rows in train_test]
             if all(len(rows) for rows in parts):
                 kept.append(tuple(parts))
         if not kept:
