@@ -243,7 +243,7 @@ class AutoRegressor(NanRegressor):
         said = f"Chosen by a random sample of {n_sample:,} of {n_rows:,} rows"
         if hasattr(self.base_, "fit_moments"):
             base: Any = clone(self.base_)
-            if hasattr(self.base_, "alpha_"):
+            if "alphas" in base.get_params(deep=False):  # those that need folds for it
                 base.set_params(alphas=(self.base_.alpha_,))
             self.base_ = base.fit_moments(moments)
             said += "; the base is fitted to all of them."
