@@ -39,7 +39,7 @@ def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         parts = [
             _recommendation(comparison, diagnosis),
-            _comparison(comparison),
+            comparison_section(comparison),
             _picture(comparison),
             _errors(comparison, diagnosis),
             _intervals(comparison, diagnosis),
@@ -117,7 +117,8 @@ def _recommendation(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     )
 
 
-def _comparison(comparison: Comparison) -> Html:
+def comparison_section(comparison: Comparison) -> Html:
+    """Return the scores of all predictors, as a figure and as a table."""
     rows = []
     for trial in comparison.trials:
         score = comparison.scores.get(trial.name)
