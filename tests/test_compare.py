@@ -554,6 +554,7 @@ def test_a_complete_table_and_one_with_a_single_variable_are_reported(tmp_path, 
         ("a,y\n1,1\n2,2\n", [], "2 rows with a target; at least 50"),
         ("a,y\n" + "1,1\n2,2\n" * 60, ["--skip", "Magic"], "no predictor known"),
         ("a,y\n" + "1,1\n2,2\n" * 60, ["--folds", "1"], "at least 2"),
+        ("a,y\n" + "1,1\n2,2\n" * 60, ["--rows", "5"], "5 rows to draw; at least 50"),
         ("a,y\n" + "1,1\n2,2\n" * 60, ["--group", "g"], "--group 'g'"),
     ],
 )

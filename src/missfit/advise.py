@@ -73,6 +73,10 @@ def advise(
         raise NotADirectoryError(f"--out {out} is a file; give a folder.")
     if n_folds < 2:
         raise ValueError(f"{n_folds} folds; at least 2.")
+    if most_rows < LEAST_ROWS:
+        raise ValueError(
+            f"{most_rows} rows to draw; at least {LEAST_ROWS} are needed to compare."
+        )
     tried = _tried(skip)
     table = read_training(
         data,
