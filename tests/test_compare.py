@@ -92,6 +92,20 @@ def many_levels(rng, n, n_levels=25):
     return rng.choice(names, n, p=share / share.sum())
 
 
+def test_models_fitted_as_one_batch_meet_the_tables_of_their_own_folds(rng):
+    def fit_each(models, tables):
+        for model, (X, target) in zip(models, tables, strict=True):
+            model.fit(X, target)
+
+    X, y = gaussian(rng, 100)
+    frame = table_of(X, y).X.assign(code=many_levels(rng, 100))
+    batch = QUICK[0]._replace(name="batch", fit_many=fit_each)
+    table = TrainingTable(frame, y, "y", None, [])
+    found = compare_table(table, [QUICK[0], batch])
+    assert len({part.shape[1] for part in found.fold_tables}) > 1
+    np.testing.assert_array_equal(*(trial.predictions for trial in found.trials))
+
+
 def test_r2_does_not_depend_on_the_mean_of_the_target(rng):
     X, y = gaussian(rng, 300)
     far = y + 1e9
@@ -501,7 +515,6 @@ def run_code(code):
         ("EMLR", {"most_rows": 150}),
         ("ExpandedLR", {"most_rows": 150, "group": "school"}),
         pytest.param("AutoRegressor", {"group": "school"}, marks=pytest.mark.slow),
-        pytest.param("MLP", {"most_rows": 150}, marks=pytest.mark.slow),
     ],
 )
 def test_the_code_prints_the_score_with_many_levels_and_drawn_rows(
