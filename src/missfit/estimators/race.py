@@ -181,9 +181,8 @@ class Race:
     def _score(
         self, runner: Runner, reference: Runner, winner: Runner, level: float
     ) -> Score:
-        verdict = runner.out or "in the race"
-        if runner is reference:
-            verdict = "the reference"
+        standing = "the reference" if runner is reference else "in the race"
+        verdict = runner.out or standing
         if runner is winner:
             verdict = "chosen"
         score = Score(runner.name, np.nan, np.nan, np.nan, runner.seconds, verdict)
