@@ -48,7 +48,7 @@ MOMENT_BASED = [
     EMLR(),
     EMLR(algorithm="reference", max_iter=50),
     ConditionalImputedLR(),
-    PatternMixtureLR(),
+    PatternMixtureLR(random_state=0),
 ]
 WEIGHTED = [*MOMENT_BASED, SelfMaskedLR()]  # all that sample_weight may be given to
 ALL = [*WEIGHTED, MICELR(), MICELR(bounded=False)]
@@ -83,8 +83,8 @@ def rows(rng, n=300, d=3, noise=0.5, rate=0.3):
         ExpandedLR(min_rows=3, fallback=ConstantImputedLR()),
         EMLR(),
         EMLR(algorithm="reference"),
-        PatternMixtureLR(),
-        PatternMixtureLR(n_components=2, max_iter=30),
+        PatternMixtureLR(random_state=0),
+        PatternMixtureLR(n_components=2, max_iter=30, random_state=0),
         SelfMaskedLR(),
         MICELR(),
         MICELR(bounded=False),
@@ -502,7 +502,7 @@ def test_one_row_is_enough_without_a_choice_of_strength():
             FactorizedLR(alphas=(1.0,)),
             ExpandedLR(alphas=(1.0,)),
             EMLR(),
-            PatternMixtureLR(),
+            PatternMixtureLR(random_state=0),
             SelfMaskedLR(),
         ):
             np.testing.assert_allclose(model.fit(X, y).predict(X), 3.0, rtol=1e-6)

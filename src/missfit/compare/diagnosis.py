@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from missfit.compare.comparison import Comparison, fit_and_predict
+from missfit.compare.comparison import Comparison
+from missfit.compare.learning_curve import CurvePoint, learning_curve
 from missfit.estimators import EMLR, ConformalRegressor
 from missfit.patterns import group_rows
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
 MOST_PATTERNS = 300  # of those that the value of a measurement is averaged over
 MOST_MASKS = 6  # masks that are predicted from other values
 MOST_ROWS = 5000  # of these predictions
-SLOW = 20.0  # seconds a fit from which the learning curve rests on one fold, not two
 
 
 @dataclass(frozen=True)
@@ -300,72 +298,6 @@ def worth_of_measuring(comparison: Comparison) -> list[tuple[str, float]]:
             saved = now[lacking] - variance(patterns[lacking] & ~columns)
             worth.append((name, float(saved @ weight[lacking] / (now @ weight))))
     return sorted(worth, key=lambda pair: -pair[1])
-
-
-class CurvePoint(NamedTuple):
-    """R2 with so many training rows: mean and standard error over the test rows."""
-
-    n_rows: int
-    r2: float
-    error: float
-
-
-def learning_curve(
-    comparison: Comparison, *, n_jobs: int = 1, repeats: int = 2
-) -> list[CurvePoint]:
-    """R2 of the recommended predictor against the rows that it learns from.
-
-    Each of some folds is predicted from parts of the others, which are nested; the
-    last point is the comparison's own.
-    """
-    trial = comparison.trial(comparison.recommended)
-    one = trial.candidate
-    if trial.seconds.mean() > SLOW:
-        repeats = 1
-    repeats = min(repeats, int(comparison.fold.max()) + 1)
-    rng = np.random.default_rng(comparison.seed)
-    order = rng.permutation(len(comparison.y))
-    tasks, sizes = [], []
-    for share in SHARES:
-        for k in range(repeats):
-            train = order[comparison.fold[order] != k]
-            train = np.sort(train[: max(20, int(share * len(train)))])
-            test = np.flatnonzero(comparison.fold == k)
-            rows = np.concatenate([train, test])
-            is_test = np.arange(len(rows)) >= len(train)
-            tasks.append((rows, is_test))
-            sizes.append(len(train))
-    fits = Parallel(n_jobs=n_jobs)(
-        delayed(fit_and_predict)(
-            one,
-            comparison.X[rows],
-            comparison.y[rows],
-            is_test,
-            comparison.seed,
-            None if comparison.groups is None else comparison.groups[rows],
-        )
-        for rows, is_test in tasks
-    )
-    known = comparison.fold < repeats
-    y = comparison.y[known]
-    points = []
-    for start in range(0, len(tasks), repeats):
-        guess = np.empty(len(comparison.y))
-        for i in range(start, start + repeats):
-            rows, is_test = tasks[i]
-            guess[rows[is_test]] = fits[i].predictions  # type: ignore
-        n_rows = np.mean(sizes[start : start + repeats])
-        if np.isfinite(guess[known]).all():
-            points.append(_curve_point(float(n_rows), guess[known], y))
-    counts = [(comparison.fold != k).sum() for k in range(repeats)]
-    points.append(_curve_point(float(np.mean(counts)), trial.predictions[known], y))
-    return points
-
-
-def _curve_point(n_rows: float, guess: NDArray, y: NDArray) -> CurvePoint:
-    square = (guess - y) ** 2 / y.var()
-    error = float(square.std() / np.sqrt(len(y)))
-    return CurvePoint(round(n_rows), float(1 - square.mean()), error)
 
 
 def interval_coverage(

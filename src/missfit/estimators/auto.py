@@ -32,7 +32,9 @@ from missfit.estimators.heldout import (
     Table,
     Training,
     all_and_splits,
+    effective_rows,
     row_splits,
+    seeded,
 )
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
@@ -81,7 +83,8 @@ class AutoRegressor(NanRegressor):
         Seconds after which no further candidate is begun. What was chosen is then
         fitted to the end. The choice may differ from run to run.
     random_state : int, RandomState or None
-        Seed of the folds and of boosting.
+        Seed of the folds, of the rows drawn from a source, and of every candidate whose
+        own ``random_state`` is None.
 
     Attributes
     ----------
@@ -91,7 +94,8 @@ class AutoRegressor(NanRegressor):
         The flexible parts that earned their place, with their rounds and weights.
     scores_ : list of Score
         All candidates: held-out R2, gain over the reference (of a flexible part: over
-        the base), its standard error, seconds, verdict.
+        the base), its standard error, seconds, verdict. The R2 of one that left early
+        is its rival's, plus the gain on the held-out rows that both have met.
 
     Notes
     -----
@@ -144,7 +148,9 @@ class AutoRegressor(NanRegressor):
         y : array-like of shape (n,), or str
             The target, or the name of its column.
         sample_weight : array-like of shape (n,), or str, optional
-            Weights of the rows in every fit and in the held-out errors.
+            Weights of the rows in every fit, in the held-out errors and so in every
+            choice. Only their ratios count: they are scaled to add up to Kish's
+            effective number of rows, (sum w)^2 / sum w^2.
         groups : array-like of shape (n,), optional
             Rows of one group (a school, a patient) are held out together.
         """
@@ -154,14 +160,14 @@ class AutoRegressor(NanRegressor):
         deadline = self._deadline()
         trial = self._trial()
         table = trial._table(X, y, sample_weight, groups)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
         bases, flexible = self._candidates(whole.moments)
-        runners = [Runner(c, _name(c, bases), _scout(c)) for c in bases]
+        runners = [_runner(c, _name(c, bases), seed) for c in bases]
         race = Race(runners, table, deadline)
         winner = race.run(splits)
         learners = [
-            Learner(c, _name(c, flexible), on_residuals, seed)
+            Learner(seeded(c, seed), _name(c, flexible), on_residuals)
             for c in flexible
             for on_residuals in (True, False)
         ]
@@ -202,6 +208,7 @@ class AutoRegressor(NanRegressor):
             )
         trial = self._trial()
         tables: list[PatternMoments] = []
+        weights = np.zeros(2)  # their sum, and that of their squares
 
         def check(X: Any, y: Any) -> tuple[NDArray, NDArray]:
             first = not hasattr(trial, "n_features_in_")
@@ -210,27 +217,33 @@ class AutoRegressor(NanRegressor):
         def chunks():  # moments beside the sample, in one pass
             source = engine.any_source(X, y, sample_weight)
             for rows in engine.full_chunks(source, check):
+                weights[:] += rows.weight.sum(), rows.weight @ rows.weight
                 if rows.weight.any():
                     new = PatternMoments.from_data(*rows)
                     tables[:] = [tables[0] + new] if tables else [new]
                 yield rows
 
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(self._seed())
         rows, n_rows = engine.sampled(chunks(), SAMPLE_ROWS, rng)
         names = getattr(trial, "feature_names_in_", None)
         trial.fit(rows.X, rows.y[:, 0] if rows.y.shape[1] == 1 else rows.y, rows.weight)
         if names is not None:
             trial.feature_names_in_ = names
         if n_rows > SAMPLE_ROWS:
-            trial._fit_base_to(tables[0], len(rows.X), n_rows)
+            # as `effective_rows` of all rows
+            moments = _times(tables[0], weights[0] / weights[1])
+            trial._fit_base_to(moments, len(rows.X), n_rows)
         return self._become(trial)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _fit_base_to(self, moments: PatternMoments, n_sample: int, n_rows: int) -> None:
         """Fit the base to all rows, at the strength that the sample chose."""
         said = f"Chosen by a random sample of {n_sample:,} of {n_rows:,} rows"
         if hasattr(self.base_, "fit_moments"):
             base: Any = clone(self.base_)
-            if hasattr(self.base_, "alpha_"):
+            if "alphas" in base.get_params(deep=False):  # those that need folds for it
                 base.set_params(alphas=(self.base_.alpha_,))
             self.base_ = base.fit_moments(moments)
             said += "; the base is fitted to all of them."
@@ -266,7 +279,7 @@ class AutoRegressor(NanRegressor):
         X, y = checked[0], np.asarray(checked[1], dtype=np.float64)
         weight = np.ones(len(X))
         if sample_weight is not None:
-            weight = check_weight(sample_weight, len(X))
+            weight = effective_rows(check_weight(sample_weight, len(X)))
         if groups is not None:
             groups = np.asarray(groups)
             check_consistent_length(X, groups)
@@ -319,6 +332,19 @@ class AutoRegressor(NanRegressor):
         return tags
 
 
+def _times(moments: PatternMoments, factor: float) -> PatternMoments:
+    """Return the moments of the same rows with all weights times a factor."""
+    if factor == 1.0:
+        return moments
+    rows = moments.rows
+    return replace(
+        moments,
+        count=factor * moments.count,
+        condensed_scatter=factor * moments.condensed_scatter,
+        rows=rows._replace(weight=factor * rows.weight),
+    )
+
+
 def default_candidates(moments: PatternMoments) -> list[Any]:
     """Return the candidates that suit a table.
 
@@ -336,7 +362,9 @@ def default_candidates(moments: PatternMoments) -> list[Any]:
     if moments.patterns.any():
         linear.append(SelfMaskedLR())
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
-        linear.append(PatternMixtureLR())
+        # fixed starts, so that chance is in the folds and in boosting alone: other
+        # seeds move its R2 by up to 6e-4 (750 rows of 10 features, mixture 3)
+        linear.append(PatternMixtureLR(random_state=0))
     return [*linear, boosting()]
 
 
@@ -348,6 +376,11 @@ def boosting() -> HistGradientBoostingRegressor:
 
 def _is_regressor(candidate: Any) -> bool:
     return isinstance(candidate, BaseEstimator) and is_regressor(candidate)
+
+
+def _runner(candidate: Any, name: str, seed: int) -> Runner:
+    candidate = seeded(candidate, seed)
+    return Runner(candidate, name, _scout(candidate))
 
 
 def _scout(candidate: Any) -> Scout | None:
@@ -379,28 +412,10 @@ def _name(candidate: Any, among: list[Any]) -> str:
 
 
 def _scores(race: Race, winner: Runner, learners, parts: Parts) -> list[Score]:
-    reference = race.runners[0]
-    scores = []
-    for runner in race.runners:
-        gain = race.gain(runner, reference)
-        spread = race.target_variance(runner)
-        verdict = runner.out or "in the race"
-        if runner is reference:
-            verdict = "the reference"
-        if runner is winner:
-            verdict = "chosen"
-        measured = bool(runner.loss) and runner is not reference
-        scores.append(
-            Score(
-                runner.name,
-                1 - race.mean_loss(runner) / spread if runner.loss else np.nan,
-                gain.value / spread if measured else np.nan,
-                gain.standard_error / spread if measured else np.nan,
-                runner.seconds,
-                verdict,
-            )
-        )
-    return scores + [parts.score(learner) for learner in learners]
+    scores = race.scores(winner, parts.base_r2)
+    pairs = zip(race.runners, scores, strict=True)
+    base_r2 = next(score.r2 for runner, score in pairs if runner is winner)
+    return scores + [parts.score(learner, base_r2) for learner in learners]
 
 
 def _reason(race: Race, winner: Runner, parts: Parts) -> str:

@@ -94,7 +94,7 @@ class PatternMixtureLR(PatternPredictor):
     >>> import numpy as np
     >>> from missfit.simulate import published
     >>> X, y = published("mixture3", 4).sample(3000, random_state=0)
-    >>> model = PatternMixtureLR().fit(X, y)
+    >>> model = PatternMixtureLR(random_state=0).fit(X, y)
     >>> model.n_components_
     3
     """
@@ -104,7 +104,7 @@ class PatternMixtureLR(PatternPredictor):
         n_components: int | None = None,
         *,
         max_iter: int = 1000,
-        random_state: Any = 0,
+        random_state: Any = None,
     ):
         self.n_components = n_components
         self.max_iter = max_iter

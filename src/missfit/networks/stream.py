@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from missfit.engine import Sample, any_source, full_chunks, sampled
 from missfit.moments import Rows
@@ -34,7 +35,8 @@ def fit_source(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> 
     """
     source = any_source(X, y, sample_weight)
     trial = model._trial()
-    rng = np.random.default_rng(0)
+    seed = check_random_state(model.random_state).randint(2**31 - 1)
+    rng = np.random.default_rng(seed)
 
     def check(X: Any, y: Any) -> tuple[NDArray, NDArray]:
         X, y = trial._check_fit(X, y, reset=not hasattr(trial, "n_features_in_"))

@@ -171,10 +171,11 @@ def coverage(diagnosis: Diagnosis) -> Any:
 def learning_curve(diagnosis: Diagnosis) -> Any:
     """R2 against the rows learned from."""
     fig, ax = _figure(6.0, 3.2)
-    n_rows, r2, error = (np.array(part) for part in zip(*diagnosis.curve, strict=True))
+    curve = diagnosis.curve
+    n_rows, r2, error = np.array([(p.n_rows, p.r2, p.error) for p in curve]).T
     ax.errorbar(n_rows, r2, 1.96 * error, fmt="o-", color=CHOSEN, capsize=3)
     ax.set_xscale("log")
-    ax.set_xticks(n_rows, [f"{n:,}" for n in n_rows], fontsize=8)
+    ax.set_xticks(n_rows, [f"{p.n_rows:,}" for p in curve], fontsize=8)
     ax.set_xticks([], minor=True)
     ax.set(xlabel="training rows", ylabel="R2 on new rows")
     return fig

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         parts = [
             _recommendation(comparison, diagnosis),
-            _comparison(comparison),
+            comparison_section(comparison),
             _picture(comparison),
             _errors(comparison, diagnosis),
             _intervals(comparison, diagnosis),
@@ -118,13 +117,14 @@ def _recommendation(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     )
 
 
-def _comparison(comparison: Comparison) -> Html:
+def comparison_section(comparison: Comparison) -> Html:
+    """Return the scores of all predictors, as a figure and as a table."""
     rows = []
     for trial in comparison.trials:
         score = comparison.scores.get(trial.name)
         if score is None:
             why = "failed: see below" if trial.failure else "left out: see below"
-            rows.append([trial.name, *[None] * 6, trial.seconds.mean(), why])
+            rows.append([trial.name, *[None] * 7, trial.seconds.mean(), why])
             continue
         rows.append(
             [
@@ -133,6 +133,7 @@ def _comparison(comparison: Comparison) -> Html:
                 score.low,
                 score.high,
                 score.behind,
+                None if trial.name == comparison.best else score.behind_error,
                 score.rmse,
                 score.mae,
                 trial.seconds.mean(),
@@ -151,8 +152,8 @@ def _comparison(comparison: Comparison) -> Html:
             f"R2 of the predictions in {n_folds}-fold cross-validation{kept}, with "
             "95 % intervals by a bootstrap of the rows. Orange: recommended; blue: "
             "missfit; grey: used today. Intervals of two predictors may overlap "
-            "although one is surely better, since they meet the same rows: see the "
-            "column “behind”.",
+            "although one is clearly better, since they meet the same rows: compare "
+            "the columns “behind” and “± behind”.",
             name="scores",
         ),
         table(
@@ -162,13 +163,16 @@ def _comparison(comparison: Comparison) -> Html:
                 Column("low", ".4f"),
                 Column("high", ".4f"),
                 Column("behind", ".4f"),
+                Column("± behind", ".4f"),
                 Column("RMSE", ".4g"),
                 Column("MAE", ".4g"),
                 Column("s / fit", ".2f"),
                 Column("what it is"),
             ],
             rows,
-            caption="Behind: R2 below the best, on the same rows.",
+            caption="Behind: how far the R2 is below the best one's on the same rows; "
+            f"± behind: the standard error of this difference, by a bootstrap of the "
+            f"{'groups' if comparison.groups is not None else 'rows'}.",
             name="comparison",
         ),
         *(
@@ -326,23 +330,23 @@ def more_rows(diagnosis: Diagnosis) -> str:
     """Answer whether more rows would help, in plain words."""
     if len(diagnosis.curve) < 2:
         return "The learning curve could not be drawn."
-    last, before = (
-        diagnosis.curve[-1],
-        diagnosis.curve[-3 if len(diagnosis.curve) > 2 else 0],
-    )
-    doublings = np.log2(last.n_rows / before.n_rows)
-    gain = (last.r2 - before.r2) / max(doublings, 0.1)
-    if gain > 0.01:
+    before, last = diagnosis.curve[-2:]
+    step = f"from {before.n_rows:,} to {last.n_rows:,} training rows the R2"
+    change = f"{last.gain:+.3f} ± {last.gain_error:.3f}"
+    per_doubling = last.gain / np.log2(last.n_rows / before.n_rows)
+    if per_doubling <= 0.003:
         return (
-            f"Yes: the last doubling of the rows added about {gain:.3f} to the "
-            "R2, and the curve still rises."
+            f"Hardly: {step} changed by {change}. Better variables would help more "
+            "than more rows."
         )
-    if gain > 0.003:
-        return f"A little: the last doubling of the rows added about {gain:.3f} R2."
-    return (
-        "Hardly: the last doubling of the rows changed the R2 by "
-        f"{gain:+.3f}. Better variables would help more than more rows."
-    )
+    if last.gain <= 2 * last.gain_error:
+        return (
+            f"It is not clear: {step} changed by {change} (standard error), which may "
+            "be chance."
+        )
+    if per_doubling <= 0.01:
+        return f"A little: {step} changed by {change} (standard error)."
+    return f"Yes: {step} rose by {change} (standard error), and it may rise further."
 
 
 def _curve(diagnosis: Diagnosis) -> Html:
@@ -476,80 +480,3 @@ def _reproduce(comparison: Comparison, code: str) -> Html:
         paragraph(f"This prints the R2 of the recommended predictor, {score:.4f}:"),
         element("pre", element("code", code)),
     )
-
-
-def reproducing_code(
-    comparison: Comparison,
-    path: str | Path,
-    *,
-    separator: str = ",",
-    decimal: str = ".",
-    left_out: Sequence[str] = (),
-    group: str | None = None,
-    categorical: Sequence[str] = (),
-) -> str:
-    """Return the Python that prints the recommended predictor's R2.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    path : str or Path
-    separator, decimal : str
-        Of a CSV file.
-    left_out : sequence of str
-        Columns that are no features, beside the target and the groups.
-    group : str, optional
-        The column of the groups.
-    categorical : sequence of str
-    """
-    candidate = comparison.trial(comparison.recommended).candidate
-    imports = dict.fromkeys(
-        [
-            "import missfit",
-            "import pandas as pd",
-            *candidate.imports.split("\n"),
-            "from sklearn.metrics import r2_score",
-            "from sklearn.model_selection import "
-            + ("GroupKFold" if group else "KFold")
-            + ", cross_val_predict",
-            "from sklearn.pipeline import make_pipeline",
-        ]
-    )
-    target = comparison.target
-    out = [target, *([group] if group else []), *left_out]
-    n_folds = int(comparison.fold.max()) + 1
-    kind = "GroupKFold" if group else "KFold"
-    model = candidate.code.format(seed=comparison.seed)
-    encoder = f"categorical={list(categorical)!r}" if categorical else ""
-    folds = f"{kind}({n_folds}, shuffle=True, random_state={comparison.seed})"
-    groups = f", groups=table[{group!r}].astype(str)" if group else ""
-    if group and candidate.takes_groups:
-        name = candidate.name.lower()  # the step of the pipeline
-        groups += f", params={{'{name}__groups': table[{group!r}]}}"
-    lines = [
-        f"table = {_reader(path, separator, decimal)}.dropna(subset=[{target!r}])",
-        f"X, y = table.drop(columns={out!r}), table[{target!r}].astype(float)",
-        f"model = make_pipeline(missfit.TableEncoder({encoder}), {model})",
-        f"predicted = cross_val_predict(model, X, y, cv={folds}{groups})",
-        "print(r2_score(y, predicted))",
-    ]
-    return "\n".join([*sorted(imports, key=_import_order), "", *lines])
-
-
-def _import_order(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line
-
-
-def _reader(path: str | Path, separator: str, decimal: str) -> str:
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix in (".parquet", ".pq"):
-        return f"pd.read_parquet({str(path)!r})"
-    if suffix in (".feather", ".arrow"):
-        return f"pd.read_feather({str(path)!r})"
-    options = "".join(
-        f", {name}={value!r}"
-        for name, value, usual in (("sep", separator, ","), ("decimal", decimal, "."))
-        if value != usual
-    )
-    return f"pd.read_csv({str(path)!r}{options})"
