@@ -247,10 +247,10 @@ def probit_posterior(
 
     Exact for one factor. For several the mean is accurate and the variances are off in
     either direction where coordinates are strongly correlated and slopes steep, in
-    standard deviations: at correlation 0.9 those of the sum of two coordinates are 8 %
-    too small at slope 3, 13 % at slope 10 (a third for the sum of eight); at correlation
-    -0.8 those of x_1 - x_2 are 4 % too large at slope 12. `probit_moments` has no such
-    error and takes longer.
+    standard deviations: at correlation 0.9 that of the sum of two coordinates is 8 %
+    too small at slope 3, 13 % at slope 10 (a third for the sum of eight); that of
+    x_1 - x_2 at correlation -0.8 is 4 % too large at slope 12. `probit_moments` has no
+    such error and takes longer.
 
     Parameters
     ----------
