@@ -40,8 +40,12 @@ class Rows(NamedTuple):
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""
-        X = take_rows(self.X, rows)
-        return Rows(X, *(column[rows] for column in self[1:4]), *self[4:])
+        return self._replace(
+            X=take_rows(self.X, rows),
+            y=self.y[rows],
+            weight=self.weight[rows],
+            group=self.group[rows],
+        )
 
 
 class HeldOut(NamedTuple):
@@ -62,7 +66,7 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
     X, y, sample_weight = named_columns(X, y, sample_weight)
     X = as_table(X)
     y = column_or_1d(with_nan(y), warn=True)
-    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    y = np.asarray(check_array(y, ensure_2d=False, input_name="y"), np.float64)
     check_consistent_length(X, y)
     weight, group = np.ones(len(y)), np.arange(len(y))
     if sample_weight is not None:
