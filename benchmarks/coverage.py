@@ -1,8 +1,9 @@
 """Coverage and width of the intervals of ConformalRegressor, by what calibrated them.
 
-Four mechanisms (MCAR, MAR, probit self-masking, the mixture of three Gaussians of the
-paper), 400 and 2,000 calibration rows, intervals of 80, 90 and 95 %, 100 replications
-of 4,000 new rows each; then rows in groups, 90 %.
+Five laws (MCAR, MAR, MAR where noise and missing values depend on the same feature,
+probit self-masking, the mixture of three Gaussians of the paper), 400 and 2,000
+calibration rows, intervals of 80, 90 and 95 %, 100 replications of 4,000 new rows each;
+then rows in groups, 90 %.
 
     python benchmarks/coverage.py [--jobs N] [--replications R] [--features D]
 
@@ -30,6 +31,23 @@ HELD_OUT = 0.25
 FEWEST, LARGEST_ERROR = 10, 0.007
 
 
+class UnevenNoise:
+    """A law with noise that grows with the first feature, which is never missing.
+
+    Where missing values depend on that feature too, rows hidden on purpose are not
+    like the rows that miss values.
+    """
+
+    def __init__(self, law):
+        self.law = law
+
+    def sample(self, n, random_state):
+        """Draw rows, as the law does."""
+        X, y = self.law.sample(n, random_state)
+        rng = np.random.default_rng(random_state + 20_000)
+        return X, y + np.exp(X[:, 0]) * rng.standard_normal(n)
+
+
 def laws(d):
     """Laws with unequal coefficients: some values are missed more than others."""
     rng = np.random.default_rng(d)
@@ -42,6 +60,9 @@ def laws(d):
         "MCAR": MCARGaussian(*law, rate=0.3, **target),
         "MAR": MARGaussian.with_rate(
             *law, observed=[0, 1], rate=0.4, slope=2.0, **target
+        ),
+        "MAR, uneven noise": UnevenNoise(
+            MARGaussian.with_rate(*law, observed=[0], rate=0.4, slope=2.0)
         ),
         "self-masking": SelfMaskedProbit.with_rate(*law, rate=0.3, slope=1.5, **target),
         "mixture3": published("mixture3", d),

@@ -314,13 +314,20 @@ def mechanism(name):
     return published("mixture3", 4)
 
 
+def draw(name, n, seed):
+    """Rows of a mechanism; under MAR noise and missing values depend on x_0."""
+    X, y = mechanism(name).sample(n, random_state=seed)
+    if name == "MAR":
+        y += np.exp(X[:, 0]) * np.random.default_rng(seed + 5000).standard_normal(n)
+    return X, y
+
+
 def coverages(name, n, seeds, alpha=0.1):
     """Shares covered over all rows and by number missing where same pattern."""
     total, n_rows = np.zeros(6), np.zeros(6)
     for seed in seeds:
-        law = mechanism(name)
-        X, y = law.sample(n, random_state=seed)
-        new, target = law.sample(5000, random_state=1000 + seed)
+        X, y = draw(name, n, seed)
+        new, target = draw(name, 5000, 1000 + seed)
         model = ConformalRegressor(ConstantImputedLR(), alpha=alpha, random_state=seed)
         lower, upper, kind = model.fit(X, y).predict_interval(new, return_kind=True)
         covered = (lower <= target) & (target <= upper)
