@@ -7,7 +7,7 @@
   at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
-- `missfit.ConformalRegressor`: intervals that are valid for every missing pattern.
+- `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.TableFile`: some columns of a file, to fit from and to predict.

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from missfit.candidates import DEFAULT, candidate
 from missfit.columns import shown
 from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators.calibration import ALL, TOO_FEW
 from missfit.files import whole_file
 from missfit.modelfile import Missingness, TableModel
 from missfit.patterns import group_rows, pattern_keys
@@ -60,7 +62,7 @@ def fit_table(
     regressor = ConformalRegressor(base, alpha=1 - coverage, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, table.y, table.groups)
+        regressor.fit(X, table.y, groups=table.groups)
     return TableModel(
         encoder,
         regressor,
@@ -77,10 +79,10 @@ def variable_mask(encoder: TableEncoder, X: NDArray[np.float64]) -> NDArray[np.b
 
 
 def held_out_r2(model: TableModel) -> float:
-    """R2 on the rows that the predictor was not fitted to."""
+    """R2 on the rows that calibrate, predicted by a model not fitted to them."""
     regressor = model.regressor
     y = regressor.calibration_targets_
-    error = y - regressor.predict(regressor.calibration_rows_)
+    error = y - regressor.calibration_predictions_
     spread = ((y - y.mean()) ** 2).sum()
     return float(1 - (error**2).sum() / spread) if spread > 0 else float("nan")
 
@@ -156,7 +158,8 @@ def _lines(model: TableModel, frame: Any, watch: _Watch) -> str:
         place = f" Rows are counted from row {watch.n_rows:,} of the file, here."
         raise TableError(f"{error}{place if watch.n_rows else ''}") from error
     watch.see(frame, X)
-    lower, upper = model.regressor.predict_interval(X)
+    lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
+    watch.kinds.update(kind.tolist())
     rows = np.column_stack([model.regressor.predict(X), lower, upper]).tolist()
     return "".join(f"{p!r},{low!r},{high!r}\n" for p, low, high in rows)
 
@@ -170,6 +173,7 @@ class _Watch:
         self.count = np.zeros(len(model.columns), dtype=np.int64)
         self.n_unseen = 0
         self.levels: dict[str, set[str]] = {}
+        self.kinds: Counter[str] = Counter()  # what calibrated the intervals
 
     def see(self, frame: Any, X: NDArray[np.float64]) -> None:
         """Count the rows of a chunk."""
@@ -194,6 +198,22 @@ class _Watch:
                 "taken as missing: correct them, or fit again with rows that hold them"
             )
         yield from self._drift()
+        yield from self._weak_intervals()
+
+    def _weak_intervals(self) -> Iterator[str]:
+        if self.kinds[TOO_FEW]:
+            yield (
+                f"the intervals of {self.kinds[TOO_FEW]:,} rows are infinite, since "
+                "the model was fitted to too few rows (or groups) for its coverage: "
+                "fit again with more of them, or with a lower --coverage"
+            )
+        if self.kinds[ALL] > LEAST_DRIFT * self.n_rows:
+            yield (
+                f"{self.kinds[ALL] / self.n_rows:.0%} of these rows have a combination "
+                "of missing columns so rare at fit that their intervals hold only if "
+                "which values are missing does not depend on the values: fit again "
+                "with more rows like these"
+            )
 
     def _drift(self) -> Iterator[str]:
         old = self.model.missingness

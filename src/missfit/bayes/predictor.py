@@ -64,8 +64,10 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
         return_std : bool
             Also return the standard deviation of Y given Z, the noise(Z) of
             Proposition 4.2: sqrt(sigma^2 + beta_mis' T_M beta_mis). For probit
-            self-masking it is that of expectation propagation, a little small where
-            masking is steep and features strongly correlated.
+            self-masking it is that of expectation propagation: exact with one missing
+            feature; with several, too small or too large where masking is steep and
+            features strongly correlated (`missfit.gaussian.probit_posterior` has
+            figures). `bayes_risk` corrects for it.
         """
         d = n_features_of(self.model)
         X = check_features(X, d)

@@ -315,7 +315,7 @@ def interval_coverage(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         groups = None if comparison.groups is None else comparison.groups[~test]
-        model.fit(comparison.X[~test], comparison.y[~test], groups)
+        model.fit(comparison.X[~test], comparison.y[~test], groups=groups)
     lower, upper = model.predict_intervals(
         comparison.X[test], [1 - level for level in LEVELS]
     )

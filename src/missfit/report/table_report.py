@@ -303,10 +303,11 @@ def _intervals(comparison: Comparison, diagnosis: Diagnosis) -> Html:
         paragraph(
             "Intervals of missfit.ConformalRegressor around ",
             element("strong", comparison.recommended),
-            ", calibrated for each missing pattern, on rows that neither has seen. "
-            "They are what “missfit predict” writes. The guarantee holds where the "
-            "mask does not depend on values; the right-hand picture shows whether it "
-            "holds here.",
+            ", on rows that neither has seen. They are what “missfit predict” writes. "
+            "A row is calibrated by rows with the same values missing, where there are "
+            "enough of them: then it is covered as often as was asked for, whatever "
+            "makes values missing. Other rows are calibrated by rows with about as "
+            "many values missing, and are covered so on average.",
         ),
         figure(
             figures.coverage(diagnosis),
