@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "tables": set(),
     "columns": set(),
     "patterns": set(),
-    "sources": set(),
+    "sources": {"files"},
     "folds": set(),
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},
@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "terminal": set(),
     "study": {"files", "networks", "simulate", "terminal", "theory"},
     "report": {"compare", "files", "patterns", "study"},
-    "tableio": {"columns"},
+    "tableio": {"columns", "files"},
     "candidates": {"estimators", "networks"},
     "modelfile": {"estimators", "files", "patterns"},
     "serve": {

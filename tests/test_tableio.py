@@ -188,7 +188,7 @@ def run_and_measure(call, note):
 
 
 def test_lines_are_as_long_as_they_may_be(tmp_path, monkeypatch):
-    monkeypatch.setattr("missfit.tableio.MOST_LINE", 40)
+    monkeypatch.setattr("missfit.tableio.csv_text.MOST_LINE", 40)
     rows = [f"{'1' * 20},{k}" for k in range(5)]
     (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows, ""]))
     assert read_table(tmp_path / "t.csv")["y"].tolist() == [0, 1, 2, 3, 4]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -61,7 +62,10 @@ class Column(NamedTuple):
 
 def pandas_column(series: Any, name: str) -> Column:
     """Read a column of a pandas frame."""
-    missing = series.isna().to_numpy(dtype=bool)
+    try:
+        missing = series.isna().to_numpy(dtype=bool)
+    except ArithmeticError:  # a Decimal's signalling NaN cannot be compared
+        missing = np.array([_is_missing(value) for value in series], dtype=bool)
     if type(series.dtype).__name__ == "CategoricalDtype":
         column = _object_column(series.astype(object).to_numpy(), missing, name)
         return column._replace(categorical=True)
@@ -113,21 +117,35 @@ def _object_column(values: NDArray, missing: NDArray | None, name: str) -> Colum
         values = values.copy()
         values[missing] = None
     try:
-        place = {value: k for k, value in enumerate(dict.fromkeys(values.tolist()))}
+        rows, found = _hashed(values.tolist())
     except TypeError as error:
         raise ValueError(
             f"column {name!r} holds values that are not numbers, dates or text "
             f"({error}); encode them first."
         ) from error
-    codes = np.fromiter(map(place.__getitem__, values.tolist()), int, len(values))
+    place = {value: k for k, value in enumerate(found)}
+    codes = np.fromiter(map(place.__getitem__, rows), int, len(rows))
     distinct = list(place)
     if missing is None:
         missing = np.array([_is_missing(value) for value in distinct])[codes]
     return Column(missing, "", distinct, codes)
 
 
+def _hashed(values: list) -> tuple[list, dict]:
+    """Return the values, and the distinct ones in order, by hashing."""
+    try:
+        return values, dict.fromkeys(values)
+    except TypeError:  # Decimal's signalling NaN has no hash
+        values = [
+            None if isinstance(v, Decimal) and v.is_nan() else v for v in values
+        ]
+        return values, dict.fromkeys(values)
+
+
 def _is_missing(value: Any) -> bool:
-    """Whether it is None, NaN, NaT or pandas' NA."""
+    """Whether it is None, NaN (a Decimal's too), NaT or pandas' NA."""
+    if isinstance(value, Decimal):
+        return value.is_nan()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64):
@@ -143,6 +161,8 @@ def _text(value: Any) -> str:
     """
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
+    if isinstance(value, int):  # of any size
+        return str(value)
     if isinstance(value, Real) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
@@ -156,6 +176,8 @@ def shown(value: Any) -> str:
     """
     if isinstance(value, str) and len(value) > 42:
         value = value[:39] + "..."
+    if isinstance(value, int) and abs(value) > 10**40:  # Python refuses 4,300 digits
+        return f"a whole number of {value.bit_length()} bits"
     return repr(value)[:80]
 
 
@@ -168,8 +190,11 @@ def _as_truth(value: Any) -> float | None:
 
 
 def _as_number(value: Any) -> float | None:
-    if isinstance(value, (Real, np.bool_)) or type(value).__name__ == "Decimal":
-        return float(value)
+    if isinstance(value, (Real, np.bool_, Decimal)):
+        try:
+            return float(value)
+        except OverflowError:  # a whole number beyond 1.8e308
+            return np.inf if value > 0 else -np.inf
     if isinstance(value, str) and NUMBER.fullmatch(value):
         return float(value)
     return None
@@ -248,7 +273,13 @@ def numbers_of(column: Column, name: str, kind: str) -> NDArray[np.float64]:
     numbers = []
     for k, value in enumerate(column.values):
         number = np.nan if _is_missing(value) else READ[kind](value)
-        if number is None or np.isinf(number):
+        if number is not None and np.isinf(number):
+            raise ValueError(
+                f"column {name!r} is infinite, or beyond the largest number (1.8e308), "
+                f"in {column.where(k)}: {shown(value)}. Leave the value empty where it "
+                "is not known."
+            )
+        if number is None:
             raise ValueError(
                 f"column {name!r} held {kind}s at fit, and now {shown(value)} in "
                 f"{column.where(k)}. Correct the value, or leave it empty."
