@@ -17,9 +17,9 @@ from conftest import with_file_size_limit
 from missfit import study
 from missfit.simulate import published_data
 from missfit.study.data import SimulatedDataSet
+from missfit.study.definition import parse
 from missfit.study.estimate import cell_seconds
 from missfit.study.fit import fit_networks
-from missfit.study.grid import parse
 from missfit.study.progress import Progress
 from missfit.study.records import (
     COLUMNS,
@@ -187,7 +187,7 @@ def test_a_mistake_in_the_definition_is_named(text, words):
         (method("a", "missfit.Thing"), "cannot be imported"),
         (method("a", "thing"), "cannot be imported"),
         (method("a", "missfit.EMLR", colour=1), "does not take"),
-        (method("a", "own_estimators.number"), "gives a int, which has no fit"),
+        (method("a", "own_estimators.number"), "is a function, not a class"),
     ],
 )
 def test_an_estimator_that_cannot_be_built_stops_before_anything_is_run(

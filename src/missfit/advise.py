@@ -69,9 +69,14 @@ def advise(
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"--out {out} is a file; give a folder.")
+        raise NotADirectoryError(f"{out} is a file; give a folder.")
     if n_folds < 2:
         raise ValueError(f"{n_folds} folds; at least 2.")
+    if most_rows < max(LEAST_ROWS, n_folds):
+        raise ValueError(
+            f"at most {most_rows} rows of the table; a comparison in {n_folds} folds "
+            f"takes at least {max(LEAST_ROWS, n_folds)}."
+        )
     tried = _tried(skip)
     table = read_training(
         data,
@@ -81,6 +86,10 @@ def advise(
         group=group,
         least_rows=LEAST_ROWS,
     )
+    if n_folds > len(table.y):
+        raise ValueError(
+            f"{n_folds} folds of {len(table.y)} rows; give at most one fold per row."
+        )
     comparison = compare_table(
         table,
         tried,

@@ -136,9 +136,7 @@ def _hashed(values: list) -> tuple[list, dict]:
     try:
         return values, dict.fromkeys(values)
     except TypeError:  # Decimal's signalling NaN has no hash
-        values = [
-            None if isinstance(v, Decimal) and v.is_nan() else v for v in values
-        ]
+        values = [None if isinstance(v, Decimal) and v.is_nan() else v for v in values]
         return values, dict.fromkeys(values)
 
 

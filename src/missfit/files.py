@@ -187,6 +187,21 @@ def hold(descriptor: int) -> bool:
     return True
 
 
+@contextmanager
+def wait_for(folder: Path) -> Iterator[None]:
+    """Have a folder to oneself for a moment, where the system has locks."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder last through a loss of power, where the system can."""
     if hasattr(os, "O_DIRECTORY"):

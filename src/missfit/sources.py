@@ -161,8 +161,8 @@ def named_columns(X: Any, y: Any, sample_weight: Any = None) -> Chunk:
             "Give the values, or X as a frame or the path of a file."
         )
     taken = _names(y, "y") if is_name else []
-    _refuse_two_roles([], taken, sample_weight if isinstance(sample_weight, str) else None)
     if isinstance(sample_weight, str):
+        _refuse_two_roles([], taken, sample_weight)
         taken = [*taken, sample_weight]
         sample_weight = _column(X, sample_weight)
     y = _column(X, y) if is_name else y
@@ -209,8 +209,7 @@ def _refuse_two_roles(features: list, targets: list, sample_weight: Any) -> None
     for role, name in roles:
         if name in seen:
             raise ValueError(
-                f"the column {name!r} is {seen[name]} and {role} at once; name it "
-                "once."
+                f"the column {name!r} is {seen[name]} and {role} at once; name it once."
             )
         seen[name] = role
 

@@ -8,6 +8,7 @@ can switch them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from missfit.files import whole_file
 from missfit.study.published import bayes_rates, published_means
 from missfit.theory import n_parameters
 
+WIDTH = re.compile(r"MLP W\d+(?:\.\d+)?")  # a method of the paper
 TITLES = {
     "mixture1": "Mixture 1 (MCAR)",
     "mixture3": "Mixture 3",
@@ -140,7 +142,8 @@ def _curve(ax, part, method: str, colour: str) -> None:
         high.append(interval[1])
     own = colour in OTHER_COLOURS  # not one of the paper's: what one looks for
     look: dict[str, Any] = {"lw": 3.0, "zorder": 3} if own else {"lw": 1.8}
-    (line,) = ax.plot(n, median, color=colour, label=method, marker="o", ms=2.5, **look)
+    look |= {"color": colour, "label": plain(method), "marker": "o", "ms": 2.5}
+    (line,) = ax.plot(n, median, **look)
     line.set_gid(f"series:{method}:test")
     band = ax.fill_between(n, low, high, color=colour, alpha=0.18, lw=0)
     band.set_gid(f"series:{method}:interval")
@@ -284,7 +287,7 @@ def parameters_of(method: str, setting: str, d: int) -> int:
     >>> [parameters_of(m, "mixture1", 10) for m in ("ExpandedLR", "MLP W1")]
     [6144, 221]
     """
-    if method.startswith("MLP W"):
+    if is_width(method):
         width = units_of(method, setting, d)
         return n_parameters("MLP", d, width=max(1, width))
     return n_parameters(method, d)
@@ -318,7 +321,8 @@ def box_plots(table, *, published: bool = False):
                 if published:
                     _published_box(ax, setting, d, n, method, y)
             _bayes_line(ax, setting, d, vertical=True)
-            ax.set(yticks=range(len(methods)), yticklabels=methods, xlabel="R2")
+            names = [plain(method) for method in methods]
+            ax.set(yticks=range(len(methods)), yticklabels=names, xlabel="R2")
             ax.set_title(f"{_title(setting)}\nn = {n:,}", fontsize=10)
         _box_key(axes[0, -1])
         fig.suptitle(f"d = {d}", x=0.01, ha="left", fontsize=9)
@@ -376,7 +380,7 @@ def widths(table, *, published: bool = False):
     done = _done(table)
     done = done[
         done["setting"].isin(TITLES)
-        & done["method"].str.fullmatch(r"MLP W[\d.]+")
+        & done["method"].str.fullmatch(WIDTH.pattern)
         & (done["split"] == "test")
     ]
     settings = _settings(done)
@@ -444,7 +448,7 @@ def possible_figures(table) -> list[int]:
     """Figures that the rows of a table suffice for."""
     done = _done(table)
     paper = done[done["setting"].isin(TITLES)]
-    networks = paper["method"].str.fullmatch(r"MLP W[\d.]+").astype(bool)
+    networks = paper["method"].str.fullmatch(WIDTH.pattern).astype(bool)
     scaled = paper["method"].eq("ExpandedLR") | networks
     enough = {
         1: len(done) > 0,
@@ -506,14 +510,14 @@ def shown_methods(table, setting: str) -> list[str]:
 
 
 def _is_other_width(method: str, setting: str) -> bool:
-    return setting in SHOWN and method.startswith("MLP W")
+    return setting in SHOWN and is_width(method)
 
 
 def colour_of(method: str, methods: list[str]) -> str:
     """Colour of a method among those drawn."""
     if method in COLOURS:
         return COLOURS[method]
-    widths = [m for m in methods if m.startswith("MLP W")]
+    widths = [m for m in methods if is_width(m)]
     if method in widths:
         place = widths.index(method) + max(0, 3 - len(widths))
         return NETWORK_COLOURS[min(place, 2)]
@@ -531,8 +535,28 @@ def _dimension_colour(d: int, dimensions) -> str:
 
 def _title(setting: str, part=None) -> str:
     if setting in TITLES or part is None:
-        return TITLES.get(setting, setting)
-    return f"{setting} (d = {int(part['d'].iloc[0])})"
+        return TITLES.get(setting, plain(setting))
+    return f"{plain(setting)} (d = {int(part['d'].iloc[0])})"
+
+
+def plain(name: str, most: int = 26) -> str:
+    r"""Return a user's name as text for a figure: short, and no mathematics.
+
+    >>> plain("cost in $"), plain("a" * 40)
+    ('cost in \\$', 'aaaaaaaaaaaaaaaaaaaaaaaaa…')
+    """
+    name = " ".join(str(name).split())
+    name = name if len(name) <= most else name[: most - 1] + "…"
+    return name.replace("$", r"\$")
+
+
+def is_width(method: str) -> bool:
+    """Whether a name is that of one of the paper's widths, such as "MLP W0.3".
+
+    >>> is_width("MLP W0.3"), is_width("MLP Wide")
+    (True, False)
+    """
+    return WIDTH.fullmatch(method) is not None
 
 
 def _lowest(part, methods, usual: float) -> float:

@@ -116,18 +116,20 @@ def _target(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
     what = {"category": "text", "date": "dates"}[kind]
     first = str(series.dropna().iloc[0])
     raise TableError(
-        f"the target {shown(name)} holds {what}, such as {shown(first)}; missfit predicts "
-        "numbers. Encode it as numbers, or choose another target."
+        f"the target {shown(name)} holds {what}, such as {shown(first)}; missfit "
+        "predicts numbers. Encode it as numbers, or choose another target."
     )
 
 
 def _groups(series: Any, name: str, path: str | Path) -> NDArray:
     if series.isna().any():
         raise TableError(
-            f"--group {shown(name)} is missing in {series.isna().sum()} rows of {path}; "
-            "give each row a group."
+            f"--group {shown(name)} is missing in {series.isna().sum()} rows of "
+            f"{path}; give each row a group."
         )
     groups = series.astype(str).to_numpy()
     if len(np.unique(groups)) < 2:
-        raise TableError(f"--group {shown(name)} holds one group; at least 2 are needed.")
+        raise TableError(
+            f"--group {shown(name)} holds one group; at least 2 are needed."
+        )
     return groups
