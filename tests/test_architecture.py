@@ -65,6 +65,7 @@ MAY_IMPORT = {
     "cli": {
         "advise",
         "candidates",
+        "columns",
         "files",
         "modelfile",
         "report",

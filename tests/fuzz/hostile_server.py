@@ -160,8 +160,7 @@ def _set_streams(one: Case) -> None:
         os.dup2(opened, descriptor)
         os.close(opened)
     for number, name in ((1, "stdout"), (2, "stderr")):
-        stream: Any = open(number, "w", encoding="utf-8", closefd=False)
-        setattr(sys, name, stream)
+        setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
     for descriptor in one.closed:
         os.close(descriptor)
         if descriptor:

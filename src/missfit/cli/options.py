@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from missfit.columns import shown
 from missfit.files import check_writable, same_file
 from missfit.terminal import note
 
@@ -24,14 +25,14 @@ def positive(text: str) -> int:
     except ValueError:
         value = 0
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number >= 1")
     return value
 
 
 def seed(text: str) -> int:
     """Read a seed, as numpy takes it."""
     if not (text.isascii() and text.isdecimal()) or int(text[:20]) >= 2**32:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 2^32 - 1")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not between 0 and 2^32 - 1")
     return int(text)
 
 

@@ -20,6 +20,7 @@ MOST_BYTES = 10_000_000  # of a file; a study that is written by hand has thousa
 MOST_CELLS = 1_000_000  # the paper has 12,670
 MOST_ROWS = 10**9
 LONGEST_NAME = 100
+MOST_DOTS = 1_000  # of a line
 
 
 def study_names() -> list[str]:
@@ -76,6 +77,7 @@ def parse(
 ) -> Study:
     """Return the study that TOML text describes; see docs/study.md for its keys."""
     where = where or f"study {name}"
+    _refuse_depth(text, where)
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -109,6 +111,16 @@ def parse(
     )
     _check_unique(study, where)
     return study
+
+
+def _refuse_depth(text: str, where: str) -> None:
+    """Raise for keys of thousands of parts: 20,000 take Python 12 s and 1.8 GB."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_DOTS:
+            raise StudyError(
+                f"{where}: line {number} has more than {MOST_DOTS} dots, which is no "
+                "key of a study."
+            )
 
 
 class _Fields:

@@ -25,7 +25,7 @@ BATCH = 2**17  # rows of a Parquet file that are read at once
 def arrow_names(path: Path, kind: str) -> list[str]:
     """Return the names of the columns of a "parquet" or "feather" file."""
     with ExitStack() as stack:
-        names = list(_schema(_opened(path, kind, stack)).names)
+        _, names = _opened(path, kind, stack)
     refuse_duplicates(names, path)
     return names
 
@@ -36,7 +36,7 @@ def arrow_chunks(
     """Yield DataFrames of some columns, of at most so many rows (None: as stored)."""
     refuse_absent(columns, arrow_names(path, kind), path)
     with ExitStack() as stack:
-        file = _opened(path, kind, stack)
+        file, _ = _opened(path, kind, stack)
         try:
             for batch in _batches(file, columns, rows):
                 # the names and types of pandas, which the schema holds too, may be
@@ -56,12 +56,8 @@ def _batches(file: Any, columns: list[str], rows: int | None) -> Iterator[Any]:
     return (file.get_batch(i) for i in range(file.num_record_batches))
 
 
-def _schema(file: Any) -> Any:
-    return file.schema_arrow if hasattr(file, "schema_arrow") else file.schema
-
-
-def _opened(path: Path, kind: str, stack: ExitStack) -> Any:
-    """Return the reader of a file, which the stack closes."""
+def _opened(path: Path, kind: str, stack: ExitStack) -> tuple[Any, list[str]]:
+    """Return the reader of a file, which the stack closes, and the names in it."""
     try:
         import pyarrow as pa
         import pyarrow.parquet
@@ -72,8 +68,10 @@ def _opened(path: Path, kind: str, stack: ExitStack) -> Any:
     try:
         file: Any = stack.enter_context(pa.OSFile(str(path)))
         if kind == "parquet":
-            return stack.enter_context(pyarrow.parquet.ParquetFile(file))
-        return stack.enter_context(pa.ipc.open_file(file))
+            file = stack.enter_context(pyarrow.parquet.ParquetFile(file))
+            return file, list(file.schema_arrow.names)
+        file = stack.enter_context(pa.ipc.open_file(file))
+        return file, list(file.schema.names)
     except Exception as error:  # whatever a damaged file makes Arrow raise
         raise TableError(
             f"{path} is not a whole {kind.capitalize()} file ({as_line(error)})."
