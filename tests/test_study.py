@@ -870,7 +870,7 @@ def test_a_damaged_record_is_not_read_and_its_cell_is_run_again(tmp_path):
     study.run(item, tmp_path, jobs=1, stream=quiet())
     assert_same(study.collect(item, tmp_path).table, whole)
     (tmp_path / "parts" / "part-x.jsonl.gz").write_bytes(b"\x1f\x8b no more")
-    with pytest.raises(ValueError, match="is damaged .* remove it"):
+    with pytest.raises(ValueError, match=r"is damaged .* remove it"):
         study.collect(item, tmp_path)
 
 
