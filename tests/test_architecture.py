@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "engine": {"folds", "moments", "sources", "tables"},
     "simulate": {"patterns", "tables"},
     "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
-    "theory": {"bayes", "simulate", "tables"},
+    "theory": {"bayes", "patterns", "simulate", "tables"},
     "estimators": {
         "columns",
         "em",

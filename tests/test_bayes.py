@@ -14,6 +14,7 @@ from missfit.bayes import (
     factorized_coefficients,
     linear_approximation,
 )
+from missfit.patterns import all_patterns
 from missfit.simulate import (
     GaussianPatternMixture,
     MARGaussian,
@@ -22,7 +23,6 @@ from missfit.simulate import (
     SelfMaskedProbit,
     published,
 )
-from missfit.simulate.laws import all_patterns
 from missfit.theory import n_parameters
 from test_gaussian import genz_mean
 
@@ -356,7 +356,7 @@ def test_self_masking_without_slope_is_mcar(rng):
 def test_exact_and_simulated_risks_agree(name, monkeypatch):
     model = small_law(name, d=5)
     exact = bayes_risk(model)
-    monkeypatch.setattr("missfit.simulate.laws.MAX_ENUMERATED", 1)
+    monkeypatch.setattr("missfit.simulate.selection.MAX_ENUMERATED", 1)
     simulated = bayes_risk(model)
     assert exact.standard_error == 0
     assert simulated.standard_error > 0

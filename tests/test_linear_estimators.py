@@ -16,7 +16,7 @@ from missfit import (
     FactorizedLR,
     PatternMoments,
 )
-from missfit.simulate.laws import all_patterns
+from missfit.patterns import all_patterns
 
 RARE = pytest.mark.filterwarnings("ignore:.*fewer rows than coefficients:UserWarning")
 

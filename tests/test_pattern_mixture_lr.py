@@ -9,8 +9,8 @@ from sklearn.model_selection import train_test_split
 from conftest import hide, random_cov
 from missfit import EMLR, PatternMixtureLR
 from missfit.bayes import BayesPredictor
+from missfit.patterns import all_patterns
 from missfit.simulate import GaussianPatternMixture, published, published_data
-from missfit.simulate.laws import all_patterns
 
 
 def three_laws(d=4, noise=0.5, seed=0, gap=3.0):

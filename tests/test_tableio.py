@@ -111,7 +111,7 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         (b"a\0b,y\n1,2\n", "binary data"),
         (b"a,y\n1,\0\n1,1\n", "binary data"),
         (b"a" * 200_000 + b",y\n1,2\n", "cannot be read as column names"),
-        (b"a,y\n1,1\n2,1" + b"0" * 400 + b"\n", "infinite, or beyond the largest"),
+        (b"a,y\n1,1\n2,1" + b"0" * 400 + b"\n", "beyond the largest number"),
         (b"a" * 3_000_000, "first line is longer than 1,048,576 bytes"),
     ],
 )

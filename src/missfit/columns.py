@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,10 +61,7 @@ class Column(NamedTuple):
 
 def pandas_column(series: Any, name: str) -> Column:
     """Read a column of a pandas frame."""
-    try:
-        missing = series.isna().to_numpy(dtype=bool)
-    except ArithmeticError:  # a Decimal's signalling NaN cannot be compared
-        missing = np.array([_is_missing(value) for value in series], dtype=bool)
+    missing = _missing_in(series)
     if type(series.dtype).__name__ == "CategoricalDtype":
         column = _object_column(series.astype(object).to_numpy(), missing, name)
         return column._replace(categorical=True)
@@ -111,6 +107,28 @@ def _typed(kind: str, values: NDArray, missing: NDArray) -> Column:
     return Column(missing, kind, values, np.empty(0, dtype=np.intp))
 
 
+def _missing_in(series: Any) -> NDArray[np.bool_]:
+    """Where a pandas series is missing; Decimal's signalling NaN cannot be compared."""
+    try:
+        return series.isna().to_numpy(dtype=bool)
+    except ArithmeticError:
+        return series.map(_quiet).isna().to_numpy(dtype=bool)
+
+
+def _quiet(value: Any) -> Any:
+    """Return None for a NaN of Decimal, which may refuse to be compared and hashed."""
+    return None if type(value).__name__ == "Decimal" and value.is_nan() else value
+
+
+def _hashed(values: list) -> tuple[list, dict]:
+    """Return the values, and the distinct ones in order, by hashing."""
+    try:
+        return values, dict.fromkeys(values)
+    except TypeError:
+        values = [_quiet(value) for value in values]
+        return values, dict.fromkeys(values)
+
+
 def _object_column(values: NDArray, missing: NDArray | None, name: str) -> Column:
     """Factorise by hashing; everything after works on the distinct values."""
     if missing is not None:
@@ -131,19 +149,8 @@ def _object_column(values: NDArray, missing: NDArray | None, name: str) -> Colum
     return Column(missing, "", distinct, codes)
 
 
-def _hashed(values: list) -> tuple[list, dict]:
-    """Return the values, and the distinct ones in order, by hashing."""
-    try:
-        return values, dict.fromkeys(values)
-    except TypeError:  # Decimal's signalling NaN has no hash
-        values = [None if isinstance(v, Decimal) and v.is_nan() else v for v in values]
-        return values, dict.fromkeys(values)
-
-
 def _is_missing(value: Any) -> bool:
-    """Whether it is None, NaN (a Decimal's too), NaT or pandas' NA."""
-    if isinstance(value, Decimal):
-        return value.is_nan()
+    """Whether it is None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64):
@@ -159,8 +166,8 @@ def _text(value: Any) -> str:
     """
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
-    if isinstance(value, int):  # of any size
-        return str(value)
+    if isinstance(value, Integral):
+        return str(int(value))  # not by float: 2^53 + 1 is not 2^53
     if isinstance(value, Real) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
@@ -188,11 +195,11 @@ def _as_truth(value: Any) -> float | None:
 
 
 def _as_number(value: Any) -> float | None:
-    if isinstance(value, (Real, np.bool_, Decimal)):
+    if isinstance(value, (Real, np.bool_)) or type(value).__name__ == "Decimal":
         try:
             return float(value)
-        except OverflowError:  # a whole number beyond 1.8e308
-            return np.inf if value > 0 else -np.inf
+        except OverflowError:  # an integer of more than 308 digits
+            return np.inf
     if isinstance(value, str) and NUMBER.fullmatch(value):
         return float(value)
     return None
@@ -271,16 +278,11 @@ def numbers_of(column: Column, name: str, kind: str) -> NDArray[np.float64]:
     numbers = []
     for k, value in enumerate(column.values):
         number = np.nan if _is_missing(value) else READ[kind](value)
-        if number is not None and np.isinf(number):
+        if number is None or np.isinf(number):
             raise ValueError(
-                f"column {name!r} is infinite, or beyond the largest number (1.8e308), "
-                f"in {column.where(k)}: {shown(value)}. Leave the value empty where it "
-                "is not known."
-            )
-        if number is None:
-            raise ValueError(
-                f"column {name!r} held {kind}s at fit, and now {shown(value)} in "
-                f"{column.where(k)}. Correct the value, or leave it empty."
+                f"column {name!r} held {kind}s at fit, and now {shown(value)}"
+                f"{'' if number is None else ', beyond the largest number (1.8e308),'}"
+                f" in {column.where(k)}. Correct the value, or leave it empty."
             )
         numbers.append(number)
     return np.array(numbers)[column.codes]

@@ -20,13 +20,9 @@ from missfit.gaussian import (
 from missfit.maps import AffineMaps
 from missfit.patterns import find_keys, format_pattern, group_rows, pattern_keys
 from missfit.simulate.checks import check_patterns
-from missfit.simulate.laws import (
-    GaussianPatternMixture,
-    MARGaussian,
-    MCARGaussian,
-    SelfMaskedGaussian,
-    SelfMaskedProbit,
-)
+from missfit.simulate.pattern_mixture import GaussianPatternMixture
+from missfit.simulate.selection import MARGaussian, MCARGaussian
+from missfit.simulate.self_masked import SelfMaskedGaussian, SelfMaskedProbit
 from missfit.tables import blocks, check_features
 
 

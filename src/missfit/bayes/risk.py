@@ -14,7 +14,8 @@ from missfit.bayes.predictor import (
     probit_parts,
 )
 from missfit.gaussian import probit_moments
-from missfit.simulate.laws import RandomState, SelfMaskedProbit
+from missfit.simulate.linear_target import RandomState
+from missfit.simulate.self_masked import SelfMaskedProbit
 from missfit.tables import blocks
 
 N_DRAWS = 200_000

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from missfit.study.figures import TITLES, is_width, parameters_of, units_of
+from missfit.study.figures.methods import is_width, parameters_of, units_of
+from missfit.study.figures.panels import TITLES
 from missfit.study.published import bayes_rates
 
 CLOSE = 0.01  # in R2: as good as the Bayes rate, or as the widest network

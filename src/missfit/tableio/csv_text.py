@@ -147,12 +147,12 @@ def csv_chunks(
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             frames = _read(lines, dialect, set(columns), text, rows)
             if rows is None:
-                yield from [frames[columns]] if len(frames) else []
+                yield from [_in_order(frames, columns)] if len(frames) else []
                 return
             with frames:
                 for frame in frames:
                     if len(frame):
-                        yield frame[columns]
+                        yield _in_order(frame, columns)
     except TableError:
         raise
     except pd.errors.EmptyDataError as error:
@@ -165,6 +165,11 @@ def csv_chunks(
             f"{path} cannot be read as CSV ({problem}); mend that line, or quote "
             f"values that hold {dialect.separator!r}."
         ) from error
+
+
+def _in_order(frame: Any, columns: list[str]) -> Any:
+    """Return the columns as asked for; each of them costs pandas some time."""
+    return frame if frame.columns.tolist() == columns else frame[columns]
 
 
 def _read(lines, dialect: Dialect, columns: set[str], text, rows: int | None) -> Any:

@@ -63,7 +63,7 @@ def read_training(
     notes = []
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
-    frame, y = frame[known].reset_index(drop=True), y[known]
+        frame, y = frame[known].reset_index(drop=True), y[known]
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
     return TrainingTable(frame[features], y, target, groups, notes)
