@@ -174,8 +174,6 @@ def test_a_name_that_is_absent_double_or_has_two_roles_is_named(frame, tmp_path)
         open_source(path, "y", "y")
     with pytest.raises(ValueError, match="'y' is the target and the target at once"):
         open_source(path, ["y", "y"])
-    with pytest.raises(ValueError, match="'y' is the target and the weight at once"):
-        named_columns(frame, "y", "y")
     with pytest.raises(ValueError, match="no column 'z'"):
         list(feature_chunks(path, ["a", "z"]))
 
@@ -189,9 +187,6 @@ def test_two_columns_of_one_name_are_refused(frame, tmp_path):
     for name in ("t.parquet", "t.csv"):
         with pytest.raises(ValueError, match=r"2 columns of .* are named 'a'"):
             open_source(tmp_path / name, "y")
-    double = pandas.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "y", "y"])
-    with pytest.raises(ValueError, match="2 columns of the frame are named 'y'"):
-        named_columns(double, "y")
 
 
 def test_a_part_that_lacks_a_column_is_named_before_anything_is_read(frame, tmp_path):

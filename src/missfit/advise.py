@@ -69,13 +69,12 @@ def advise(
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"{out} is a file; give a folder.")
+        raise NotADirectoryError(f"--out {out} is a file; give a folder.")
     if n_folds < 2:
         raise ValueError(f"{n_folds} folds; at least 2.")
-    if most_rows < max(LEAST_ROWS, n_folds):
+    if most_rows < LEAST_ROWS:
         raise ValueError(
-            f"at most {most_rows} rows of the table; a comparison in {n_folds} folds "
-            f"takes at least {max(LEAST_ROWS, n_folds)}."
+            f"{most_rows} rows to draw; at least {LEAST_ROWS} are needed to compare."
         )
     tried = _tried(skip)
     table = read_training(
@@ -86,9 +85,10 @@ def advise(
         group=group,
         least_rows=LEAST_ROWS,
     )
-    if n_folds > len(table.y):
+    n_rows = min(len(table.y), most_rows)
+    if n_folds > n_rows:
         raise ValueError(
-            f"{n_folds} folds of {len(table.y)} rows; give at most one fold per row."
+            f"{n_folds} folds of {n_rows} rows; give at most one fold per row."
         )
     comparison = compare_table(
         table,

@@ -162,7 +162,6 @@ def named_columns(X: Any, y: Any, sample_weight: Any = None) -> Chunk:
         )
     taken = _names(y, "y") if is_name else []
     if isinstance(sample_weight, str):
-        _refuse_two_roles([], taken, sample_weight)
         taken = [*taken, sample_weight]
         sample_weight = _column(X, sample_weight)
     y = _column(X, y) if is_name else y
