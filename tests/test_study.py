@@ -915,3 +915,12 @@ def test_the_claim_of_a_killed_run_does_not_count(tmp_path):
     study.run(item, tmp_path, jobs=1, stream=quiet())
     assert not pending_cells(item, tmp_path)
     assert not list(tmp_path.glob(".running-*"))
+
+
+def test_a_table_of_a_study_that_is_a_pipe_is_named(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    text = TINY.replace(
+        'setting = "mixture1"\nd = 4', 'file = "pipe.csv"\ntarget = "y"'
+    )
+    with pytest.raises(study.StudyError, match=r"pipe\.csv is a pipe"):
+        parse(text, name="mine", folder=tmp_path)

@@ -237,7 +237,7 @@ def _file_data_sets(fields: _Fields, folder: Path | None) -> Iterator[DataSet]:
     fields.finish()
     try:
         table = FileDataSet.describe(str(path), target, drop)
-    except (OSError, ValueError, TypeError) as error:
+    except Exception as error:  # whatever a damaged file makes its reader raise
         raise StudyError(f"{fields.where}: {error}") from error
     for n in rows or (table.n_rows,):
         if n > table.n_rows:
