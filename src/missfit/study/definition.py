@@ -52,8 +52,8 @@ def load(study: str | Path) -> Study:
             f"there is no study {str(study)!r}; choose {', '.join(study_names())}, or "
             "give a .toml file."
         )
-    folder = path.resolve().parent
-    return parse(_text_of(path), name=path.stem, folder=folder, where=str(path))
+    text = _text_of(path)
+    return parse(text, name=path.stem, folder=path.resolve().parent, where=str(path))
 
 
 def _text_of(path: Path) -> str:
