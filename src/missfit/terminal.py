@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import sys
@@ -62,7 +63,7 @@ class PatientStream:
         self.error: OSError | None = None
         if stream is None:
             self.error = OSError(errno.EBADF, os.strerror(errno.EBADF))
-        elif hasattr(stream, "reconfigure"):  # a name may hold any character
+        elif isinstance(stream, io.TextIOWrapper):  # a name may hold any character
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str) -> int:

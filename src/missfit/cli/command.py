@@ -53,7 +53,10 @@ def _explain(error: Exception) -> None:
     """Say what went wrong in one line."""
     if os.environ.get(TRACEBACK):
         sys.stderr.write(printable(traceback.format_exc()))
-    text = " ".join(str(error).split())
+    text = str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        text = f"{error.filename}: {error.strerror}."
+    text = " ".join(text.split())
     if len(text) > LONGEST:
         text = text[:LONGEST] + " ..."
     if isinstance(error, (UsageError, ValueError, OSError, ImportError)):

@@ -66,19 +66,19 @@ def run(
     """
     study.check()
     jobs = n_jobs(jobs)
-    out, stream = Path(out), stream or sys.stderr
-    with claimed(out, lambda: [c.key for c in pending_cells(study, out)]) as claim:
-        mine, n_others = claim
-        _say_who_runs(len(mine), n_others, out, stream)
+    folder, shown_on = Path(out), stream or sys.stderr
+    with claimed(folder, lambda: [c.key for c in pending_cells(study, folder)]) as one:
+        mine, n_others = one
+        _say_who_runs(len(mine), n_others, folder, shown_on)
         cells = list({c.key: c for c in study.cells()}.values())
         chosen = set(mine)
         _run_cells(
             [cell for cell in cells if cell.key in chosen],
-            PartFile(out / "parts"),
+            PartFile(folder / "parts"),
             jobs,
             scheduler,
             study.folder,
-            stream,
+            shown_on,
         )
 
 
