@@ -124,6 +124,7 @@ def test_a_reader_that_has_enough_does_not_end_the_work(table):
     assert (out / "results.csv").exists()
 
 
+@pytest.mark.slow  # the short run of the fuzzer has such streams too
 @pytest.mark.parametrize(
     ("streams", "code", "words"),
     [

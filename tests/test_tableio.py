@@ -253,7 +253,9 @@ print(refused)
 """
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "lz4"])
+@pytest.mark.parametrize(
+    "compression", ["uncompressed", pytest.param("lz4", marks=pytest.mark.slow)]
+)
 def test_damaged_feather_files_are_refused_and_do_not_kill_the_process(
     tmp_path, compression
 ):
