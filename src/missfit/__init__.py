@@ -17,8 +17,12 @@
 - `missfit.study`: the paper's study and your own: run, resume, figures.
 """
 
-from missfit import bayes, simulate, study, theory
-from missfit.estimators import (
+from missfit.start import prepare_command
+
+prepare_command()  # before the imports that take seconds
+
+from missfit import bayes, simulate, study, theory  # noqa: E402
+from missfit.estimators import (  # noqa: E402
     EMLR,
     MICELR,
     AutoRegressor,
@@ -32,9 +36,9 @@ from missfit.estimators import (
     SelfMaskedLR,
     TableEncoder,
 )
-from missfit.moments import PatternMoments
-from missfit.networks import MLP, NeuMiss
-from missfit.sources import TableFile
+from missfit.moments import PatternMoments  # noqa: E402
+from missfit.networks import MLP, NeuMiss  # noqa: E402
+from missfit.sources import TableFile  # noqa: E402
 
 __all__ = [
     "EMLR",

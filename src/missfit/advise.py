@@ -86,6 +86,11 @@ def advise(
         group=group,
         least_rows=LEAST_ROWS,
     )
+    n_rows = min(len(table.y), most_rows)
+    if n_folds > n_rows:
+        raise ValueError(
+            f"{n_folds} folds of {n_rows} rows; give at most one fold per row."
+        )
     comparison = compare_table(
         table,
         tried,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ class Column(NamedTuple):
 
 def pandas_column(series: Any, name: str) -> Column:
     """Read a column of a pandas frame."""
-    missing = series.isna().to_numpy(dtype=bool)
+    missing = _missing_in(series)
     if type(series.dtype).__name__ == "CategoricalDtype":
         column = _object_column(series.astype(object).to_numpy(), missing, name)
         return column._replace(categorical=True)
@@ -107,19 +107,42 @@ def _typed(kind: str, values: NDArray, missing: NDArray) -> Column:
     return Column(missing, kind, values, np.empty(0, dtype=np.intp))
 
 
+def _missing_in(series: Any) -> NDArray[np.bool_]:
+    """Where a pandas series is missing; Decimal's signalling NaN cannot be compared."""
+    try:
+        return series.isna().to_numpy(dtype=bool)
+    except ArithmeticError:
+        return series.map(_quiet).isna().to_numpy(dtype=bool)
+
+
+def _quiet(value: Any) -> Any:
+    """Return None for a NaN of Decimal, which may refuse to be compared and hashed."""
+    return None if type(value).__name__ == "Decimal" and value.is_nan() else value
+
+
+def _hashed(values: list) -> tuple[list, dict]:
+    """Return the values, and the distinct ones in order, by hashing."""
+    try:
+        return values, dict.fromkeys(values)
+    except TypeError:
+        values = [_quiet(value) for value in values]
+        return values, dict.fromkeys(values)
+
+
 def _object_column(values: NDArray, missing: NDArray | None, name: str) -> Column:
     """Factorise by hashing; everything after works on the distinct values."""
     if missing is not None:
         values = values.copy()
         values[missing] = None
     try:
-        place = {value: k for k, value in enumerate(dict.fromkeys(values.tolist()))}
+        rows, found = _hashed(values.tolist())
     except TypeError as error:
         raise ValueError(
             f"column {name!r} holds values that are not numbers, dates or text "
             f"({error}); encode them first."
         ) from error
-    codes = np.fromiter(map(place.__getitem__, values.tolist()), int, len(values))
+    place = {value: k for k, value in enumerate(found)}
+    codes = np.fromiter(map(place.__getitem__, rows), int, len(rows))
     distinct = list(place)
     if missing is None:
         missing = np.array([_is_missing(value) for value in distinct])[codes]
@@ -143,6 +166,8 @@ def _text(value: Any) -> str:
     """
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
+    if isinstance(value, Integral):
+        return str(int(value))  # not by float: 2^53 + 1 is not 2^53
     if isinstance(value, Real) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
@@ -156,6 +181,8 @@ def shown(value: Any) -> str:
     """
     if isinstance(value, str) and len(value) > 42:
         value = value[:39] + "..."
+    if isinstance(value, int) and abs(value) > 10**40:  # Python refuses 4,300 digits
+        return f"a whole number of {value.bit_length()} bits"
     return repr(value)[:80]
 
 
@@ -169,7 +196,10 @@ def _as_truth(value: Any) -> float | None:
 
 def _as_number(value: Any) -> float | None:
     if isinstance(value, (Real, np.bool_)) or type(value).__name__ == "Decimal":
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # an integer of more than 308 digits
+            return np.inf
     if isinstance(value, str) and NUMBER.fullmatch(value):
         return float(value)
     return None
@@ -250,8 +280,9 @@ def numbers_of(column: Column, name: str, kind: str) -> NDArray[np.float64]:
         number = np.nan if _is_missing(value) else READ[kind](value)
         if number is None or np.isinf(number):
             raise ValueError(
-                f"column {name!r} held {kind}s at fit, and now {shown(value)} in "
-                f"{column.where(k)}. Correct the value, or leave it empty."
+                f"column {name!r} held {kind}s at fit, and now {shown(value)}"
+                f"{'' if number is None else ', beyond the largest number (1.8e308),'}"
+                f" in {column.where(k)}. Correct the value, or leave it empty."
             )
         numbers.append(number)
     return np.array(numbers)[column.codes]

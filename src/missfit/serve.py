@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 import tempfile
@@ -135,9 +134,10 @@ def predict_file(
 def check_columns(model: TableModel, data: str | Path) -> None:
     """Raise where a table lacks a column of the model, with the name that was meant."""
     names = column_names(data)
-    absent = [column for column in model.columns if column not in names]
+    there, asked = set(names), {*model.columns, model.target}
+    absent = [column for column in model.columns if column not in there]
     if absent:
-        others = [n for n in names if n not in model.columns and n != model.target]
+        others = [name for name in names if name not in asked]
         more = f" (nor {len(absent) - 1} others)" if len(absent) > 1 else ""
         raise TableError(
             f"{data} has no column {shown(absent[0])}{more}, which the model reads"
@@ -253,8 +253,6 @@ def _change(old: int, n_old: int, new: int, n_new: int) -> tuple[float, float] |
 def _sink(out: str | Path | None) -> Iterator[Callable[[str], Any]]:
     """Yield a function that writes text which appears at the end, or not at all."""
     if out is not None:
-        if Path(out).is_dir():
-            raise TableError(f"--out {out} is a folder; give a file.")
         with (
             whole_file(out) as part,
             part.open("w", encoding="utf-8", newline="") as file,
@@ -264,9 +262,5 @@ def _sink(out: str | Path | None) -> Iterator[Callable[[str], Any]]:
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as spool:
         yield spool.write
         spool.seek(0)
-        try:
-            shutil.copyfileobj(spool, sys.stdout)
-            sys.stdout.flush()
-        except BrokenPipeError:  # the reader, such as head, has had enough
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, sys.stdout.fileno())
+        shutil.copyfileobj(spool, sys.stdout)
+        sys.stdout.flush()

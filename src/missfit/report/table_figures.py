@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from missfit.compare import Comparison, Diagnosis
 from missfit.patterns import group_rows
+from missfit.study.figures.panels import plain
 
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"
 MOST_VARIABLES = 40
@@ -24,17 +25,6 @@ def _figure(width: float, height: float, **options) -> tuple[Any, Any]:
     for one in np.ravel(np.asarray(ax, dtype=object)):
         one.spines[["top", "right"]].set_visible(False)
     return fig, ax
-
-
-def plain(name: str, most: int = 26) -> str:
-    r"""Return a user's name as text for a figure: short, and no mathematics.
-
-    >>> plain("cost in $"), plain("a" * 40)
-    ('cost in \\$', 'aaaaaaaaaaaaaaaaaaaaaaaaa…')
-    """
-    name = " ".join(str(name).split())
-    name = name if len(name) <= most else name[: most - 1] + "…"
-    return name.replace("$", r"\$")
 
 
 def scores(comparison: Comparison) -> Any:

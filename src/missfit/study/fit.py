@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from missfit.networks.base import NetworkRegressor, fit_many, load_trainer
 from missfit.study.data import DataSet, Parts
-from missfit.study.grid import Cell, import_from
+from missfit.study.grid import Cell, import_from, resolved
 
 LONGEST_MESSAGE = 500
 
@@ -141,7 +141,7 @@ def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:
 
 def is_network(cell: Cell) -> bool:
     """Whether the cell's estimator trains in batches with others."""
-    return isinstance(cell.method.build(), NetworkRegressor)
+    return issubclass(resolved(cell.method.estimator), NetworkRegressor)
 
 
 def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from missfit.files import whole_file
 from missfit.study.figures.box_plots import box_plots
 from missfit.study.figures.learning_curves import learning_curves
+from missfit.study.figures.methods import WIDTH
 from missfit.study.figures.panels import TITLES, finished
 from missfit.study.figures.rows_per_parameter import rows_per_parameter
 from missfit.study.figures.widths import widths
@@ -30,7 +31,7 @@ def possible_figures(table) -> list[int]:
     """Figures that the rows of a table suffice for."""
     done = finished(table)
     paper = done[done["setting"].isin(TITLES)]
-    networks = paper["method"].str.fullmatch(r"MLP W[\d.]+").astype(bool)
+    networks = paper["method"].str.fullmatch(WIDTH.pattern).astype(bool)
     scaled = paper["method"].eq("ExpandedLR") | networks
     enough = {
         1: len(done) > 0,

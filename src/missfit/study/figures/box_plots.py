@@ -14,6 +14,7 @@ from missfit.study.figures.panels import (
     main_dimension,
     mark_published,
     panels,
+    plain,
     published_rows,
     settings_of,
     title_of,
@@ -38,7 +39,8 @@ def box_plots(table, *, published: bool = False):
                 if published:
                     _published_box(ax, setting, d, n, method, y)
             draw_bayes_rate(ax, setting, d, vertical=True)
-            ax.set(yticks=range(len(methods)), yticklabels=methods, xlabel="R2")
+            names = [plain(method) for method in methods]
+            ax.set(yticks=range(len(methods)), yticklabels=names, xlabel="R2")
             ax.set_title(f"{title_of(setting)}\nn = {n:,}", fontsize=10)
         _box_key(axes[0, -1])
         fig.suptitle(f"d = {d}", x=0.01, ha="left", fontsize=9)

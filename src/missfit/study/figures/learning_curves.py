@@ -17,6 +17,7 @@ from missfit.study.figures.panels import (
     mark_published,
     median_interval,
     panels,
+    plain,
     published_rows,
     settings_of,
     title_of,
@@ -86,7 +87,8 @@ def _curve(ax, part, method: str, colour: str) -> None:
         high.append(interval[1])
     own = colour in OTHER_COLOURS  # not one of the paper's: what one looks for
     look: dict[str, Any] = {"lw": 3.0, "zorder": 3} if own else {"lw": 1.8}
-    (line,) = ax.plot(n, median, color=colour, label=method, marker="o", ms=2.5, **look)
+    look |= {"color": colour, "label": plain(method), "marker": "o", "ms": 2.5}
+    (line,) = ax.plot(n, median, **look)
     line.set_gid(f"series:{method}:test")
     band = ax.fill_between(n, low, high, color=colour, alpha=0.18, lw=0)
     band.set_gid(f"series:{method}:interval")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from missfit.theory import n_parameters
 
+WIDTH = re.compile(r"MLP W\d+(?:\.\d+)?")  # a method of the paper
 # Linear methods in cool and warm tones of their own, networks in one tone by width.
 COLOURS = {
     "ConstantImputedLR": "#1f77b4",
@@ -29,14 +32,14 @@ def shown_methods(table, setting: str) -> list[str]:
 
 
 def _is_other_width(method: str, setting: str) -> bool:
-    return setting in SHOWN and method.startswith("MLP W")
+    return setting in SHOWN and is_width(method)
 
 
 def colour_of(method: str, methods: list[str]) -> str:
     """Colour of a method among those drawn."""
     if method in COLOURS:
         return COLOURS[method]
-    widths = [m for m in methods if m.startswith("MLP W")]
+    widths = [m for m in methods if is_width(m)]
     if method in widths:
         place = widths.index(method) + max(0, 3 - len(widths))
         return NETWORK_COLOURS[min(place, 2)]
@@ -50,10 +53,19 @@ def parameters_of(method: str, setting: str, d: int) -> int:
     >>> [parameters_of(m, "mixture1", 10) for m in ("ExpandedLR", "MLP W1")]
     [6144, 221]
     """
-    if method.startswith("MLP W"):
+    if is_width(method):
         width = units_of(method, setting, d)
         return n_parameters("MLP", d, width=max(1, width))
     return n_parameters(method, d)
+
+
+def is_width(method: str) -> bool:
+    """Whether a name is that of one of the paper's widths, such as "MLP W0.3".
+
+    >>> is_width("MLP W0.3"), is_width("MLP Wide")
+    (True, False)
+    """
+    return WIDTH.fullmatch(method) is not None
 
 
 def units_of(method: str, setting: str, d: int) -> int:

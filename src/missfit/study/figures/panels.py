@@ -126,8 +126,19 @@ def dimension_colour(d: int, dimensions) -> str:
 def title_of(setting: str, part=None) -> str:
     """Return the title of a setting's panel."""
     if setting in TITLES or part is None:
-        return TITLES.get(setting, setting)
-    return f"{setting} (d = {int(part['d'].iloc[0])})"
+        return TITLES.get(setting, plain(setting))
+    return f"{plain(setting)} (d = {int(part['d'].iloc[0])})"
+
+
+def plain(name: str, most: int = 26) -> str:
+    r"""Return a user's name as text for a figure: short, and no mathematics.
+
+    >>> plain("cost in $"), plain("a" * 40)
+    ('cost in \\$', 'aaaaaaaaaaaaaaaaaaaaaaaaa…')
+    """
+    name = " ".join(str(name).split())
+    name = name if len(name) <= most else name[: most - 1] + "…"
+    return name.replace("$", r"\$")
 
 
 def draw_bayes_rate(ax, setting: str, d: int, *, vertical: bool = False) -> None:

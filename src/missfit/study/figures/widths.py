@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missfit.study.figures.methods import units_of
+from missfit.study.figures.methods import WIDTH, units_of
 from missfit.study.figures.panels import (
     TITLES,
     add_dimension_key,
@@ -28,7 +28,7 @@ def widths(table, *, published: bool = False):
     done = finished(table)
     done = done[
         done["setting"].isin(TITLES)
-        & done["method"].str.fullmatch(r"MLP W[\d.]+")
+        & done["method"].str.fullmatch(WIDTH.pattern)
         & (done["split"] == "test")
     ]
     settings = settings_of(done)
