@@ -28,10 +28,12 @@ MAY_IMPORT = {
     "simulate": {"patterns", "tables"},
     "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
     "theory": {"bayes", "simulate", "tables"},
+    "evidence": {"gaussian", "patterns", "tables"},
     "estimators": {
         "columns",
         "em",
         "engine",  # on use, for tables that come in chunks
+        "evidence",
         "gaussian",
         "maps",
         "mixture",
@@ -46,7 +48,7 @@ MAY_IMPORT = {
     "files": set(),
     "terminal": set(),
     "study": {"files", "networks", "simulate", "terminal", "theory"},
-    "report": {"compare", "files", "patterns", "study"},
+    "report": {"compare", "evidence", "files", "patterns", "study"},
     "tableio": {"columns"},
     "candidates": {"estimators", "networks"},
     "modelfile": {"estimators", "files", "patterns"},
@@ -59,7 +61,7 @@ MAY_IMPORT = {
         "patterns",
         "tableio",
     },
-    "compare": {"candidates", "estimators", "patterns", "tableio"},
+    "compare": {"candidates", "estimators", "evidence", "patterns", "tableio"},
     "advise": {"candidates", "compare", "files", "report", "tableio"},
     "cli": {
         "advise",

@@ -1,0 +1,75 @@
+"""Whether values are missing because of what they are: one rule for all who ask."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from missfit.evidence.mechanism import Mechanism
+
+
+class SelfMaskingTrial(NamedTuple):
+    """How a model of self-masking does on rows that it has not seen.
+
+    Attributes
+    ----------
+    reference : str
+        The model that takes values as missing at random.
+    gain, standard_error : float
+        Mean of the reference's squared error less that of the model of self-masking,
+        over the variance of y, and its paired standard error.
+    beaten_by : str
+        Another model that is better by three paired standard errors, or "".
+    has_slopes : bool or None
+        Whether a masking curve of the model has a significant slope; None where the
+        curves are not at hand.
+    """
+
+    reference: str
+    gain: float
+    standard_error: float
+    beaten_by: str = ""
+    has_slopes: bool | None = None
+
+    @property
+    def wins(self) -> bool:
+        """Whether the gain is above zero and above one standard error."""
+        return self.gain > max(0.0, self.standard_error)
+
+
+def with_self_masking(
+    found: Mechanism, trial: SelfMaskingTrial | None
+) -> Mechanism:
+    """Return the mechanism with the verdict on self-masking.
+
+    It is claimed where
+
+    1. `missfit.evidence.mechanism.residual_test` finds that y differs, where some
+       feature is missing, beyond what the others explain. Without that there is no sign
+       of self-masking in y, and on values missing completely at random this condition
+       alone holds the level;
+    2. the model of self-masking predicts held-out rows better than the reference, by
+       one standard error, and its curves have significant slopes where they are known;
+    3. no other model is better than it by three standard errors: that one may have
+       found another reason.
+
+    Values missing at random given other features bend the curves of 2 as well, and a
+    curved dependence of y can move the errors of 1: this is a sign, not a proof.
+    """
+    if trial is None:
+        return found._replace(self_masking=None, self_evidence="not tested")
+    fits = trial.wins and trial.has_slopes is not False
+    claimed = bool(found.residual) and fits and not trial.beaten_by
+    words = (
+        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 over "
+        f"{trial.reference} on held-out rows"
+    )
+    if trial.has_slopes is False:
+        words += ", no masking curve has a significant slope"
+    if fits and trial.beaten_by:
+        words += f", but {trial.beaten_by} predicts better"
+    elif fits and not found.residual:
+        words += ", but the errors of predictions do not depend on what is missing"
+    verdict = "yes" if claimed else "no sign that holds"
+    return found._replace(
+        self_masking=claimed, self_evidence=f"{verdict} ({words})"
+    )
