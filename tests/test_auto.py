@@ -28,7 +28,7 @@ from missfit import (
 )
 from missfit.bayes import BayesPredictor, bayes_risk
 from missfit.estimators import auto
-from missfit.estimators.explanation import sum_drops
+from missfit.evidence.worth import law_drops
 from missfit.estimators.heldout import paired_gain
 from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
 
@@ -373,7 +373,7 @@ def test_the_evidence_tells_the_mechanisms_apart():
     assert masked.mechanism.self_masking
     assert masked.mechanism.target
     assert masked.mechanism.residual
-    assert "the value itself: yes" in str(masked)
+    assert "(self-masking): yes" in str(masked)
 
 
 def test_drops_in_risk_are_exact_given_the_law():
@@ -383,7 +383,7 @@ def test_drops_in_risk_are_exact_given_the_law():
     exact_law = scaled._replace(
         shift=np.zeros(6), scale=np.ones(6), mean=np.zeros(6), cov=law.cov
     )
-    drops = sum_drops([exact_law], share[None], law.beta, patterns)
+    drops = law_drops([exact_law], share[None], law.beta, patterns)
     np.testing.assert_allclose(drops, exact_drops(law), rtol=1e-8)
 
 

@@ -29,10 +29,10 @@ from missfit.estimators.heldout import (
 )
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
-from missfit.estimators.race import HOPELESS, Race, Runner, Scout
+from missfit.estimators.race import Race, Runner, Scout
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
-from missfit.evidence.self_masking import SelfMaskingTrial, with_self_masking
+from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
 from missfit.moments import PatternMoments, check_weight
 from missfit.sources import comes_in_chunks, named_columns
@@ -433,7 +433,7 @@ def _self_evidence(race: Race, winner: Runner) -> SelfMaskingTrial | None:
         return None
     runner, reference = runners[0], race.runners[0]
     gain, spread = race.gain(runner, reference), race.target_variance(runner)
-    beaten = runner is not winner and race.gain(winner, runner).wins(HOPELESS)
+    beaten = runner is not winner and race.gain(winner, runner).wins(BEATEN)
     return SelfMaskingTrial(
         reference.name,
         gain.value / spread,

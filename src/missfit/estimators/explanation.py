@@ -142,7 +142,10 @@ class Explanation:
         if not ranked:
             return []
         drops, errors, method = self.worth
-        lines = ["Worth measuring: the gain in R2 if it were never missing", f"  ({method})"]
+        lines = [
+            "Worth measuring: the gain in R2 if it were never missing",
+            f"  ({method})",
+        ]
         for j in ranked:
             error = errors[j] / self.target_variance
             lines.append(

@@ -2,9 +2,9 @@
 
 Each claim is a permutation test (see `missfit.evidence.permutation`) of a null
 hypothesis that its function states. All of them follow from values missing completely
-at random (MCAR): the mask is independent of the features, of y and of the weights. Three
-families of tests share the level of 1 %, so that on MCAR rows any claim at all is made
-with a chance of at most 1 %, on skewed and binary columns too.
+at random (MCAR): the mask is independent of the features, of y and of the weights.
+Three families of tests share the level of 1 %, so that on MCAR rows any claim at all is
+made with a chance of at most 1 %, on skewed and binary columns too.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Rows:
 
 
 def rows_of(X, y, weight=None, groups=None, variables=None) -> Rows:
-    """Return rows: of weight one, without groups, a variable for each column, if None."""
+    """Return rows; None is a weight of one, no groups, a variable for each column."""
     weight = np.ones(len(X)) if weight is None else weight
     variables = np.arange(X.shape[1]) if variables is None else variables
     return Rows(X, y, weight, groups, np.asarray(variables))
@@ -127,9 +127,7 @@ class Mechanism(NamedTuple):
     @property
     def mcar_rejected(self) -> bool:
         """Whether any claim speaks against values missing completely at random."""
-        return bool(
-            self.target or self.residual or self.features or self.self_masking
-        )
+        return bool(self.target or self.residual or self.features or self.self_masking)
 
 
 def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:

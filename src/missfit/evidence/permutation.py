@@ -47,13 +47,13 @@ class Outcome(NamedTuple):
 
 
 def max_test(family: Sequence[Pairs], seed: int = 0) -> list[Outcome]:
-    """Test all pairs of a family; the p-values hold for the family as a whole.
+    r"""Test all pairs of a family; the p-values hold for the family as a whole.
 
     The statistic of values u and a mask m is z = sum_i m_i u_i / s, with s^2 its
     variance where m is dealt out at random (see `null_errors`). Its p-value is
-    (1 + the number of deals whose largest \\|z\\| is as large) / (1 + the number of
+    (1 + the number of deals whose largest \|z\| is as large) / (1 + the number of
     deals): that of Westfall and Young's single step. Dealing ends early once ten deals
-    have reached the largest \\|z\\| (Besag and Clifford).
+    have reached the largest \|z\| (Besag and Clifford).
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class _Scored:
 
 
 def null_errors(pairs: Pairs) -> NDArray[np.float64]:
-    """Standard error of sum_i m_i u_i when the rows of the mask are dealt out.
+    """Return the standard errors of sum_i m_i u_i when masks are dealt out.
 
     s^2 = v [(1 - r) sum_i u_i^2 + r sum_g (sum_{i in g} u_i)^2], with v the variance of
     the mask and r the correlation of two of its rows in one group (0 without groups,

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from missfit.evidence.mechanism import Mechanism
 
+BEATEN = 3.0  # paired standard errors by which another linear model is better
+
 
 class SelfMaskingTrial(NamedTuple):
     """How a model of self-masking does on rows that it has not seen.
@@ -18,7 +20,7 @@ class SelfMaskingTrial(NamedTuple):
         Mean of the reference's squared error less that of the model of self-masking,
         over the variance of y, and its paired standard error.
     beaten_by : str
-        Another model that is better by three paired standard errors, or "".
+        Another linear model that is better by `BEATEN` standard errors, or "".
     has_slopes : bool or None
         Whether a masking curve of the model has a significant slope; None where the
         curves are not at hand.
@@ -36,9 +38,7 @@ class SelfMaskingTrial(NamedTuple):
         return self.gain > max(0.0, self.standard_error)
 
 
-def with_self_masking(
-    found: Mechanism, trial: SelfMaskingTrial | None
-) -> Mechanism:
+def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mechanism:
     """Return the mechanism with the verdict on self-masking.
 
     It is claimed where
@@ -49,8 +49,8 @@ def with_self_masking(
        alone holds the level;
     2. the model of self-masking predicts held-out rows better than the reference, by
        one standard error, and its curves have significant slopes where they are known;
-    3. no other model is better than it by three standard errors: that one may have
-       found another reason.
+    3. no other linear model is better than it by three standard errors: that one may
+       have found another reason.
 
     Values missing at random given other features bend the curves of 2 as well, and a
     curved dependence of y can move the errors of 1: this is a sign, not a proof.
@@ -60,8 +60,8 @@ def with_self_masking(
     fits = trial.wins and trial.has_slopes is not False
     claimed = bool(found.residual) and fits and not trial.beaten_by
     words = (
-        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 over "
-        f"{trial.reference} on held-out rows"
+        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 "
+        f"over {trial.reference} on held-out rows"
     )
     if trial.has_slopes is False:
         words += ", no masking curve has a significant slope"
@@ -70,6 +70,4 @@ def with_self_masking(
     elif fits and not found.residual:
         words += ", but the errors of predictions do not depend on what is missing"
     verdict = "yes" if claimed else "no sign that holds"
-    return found._replace(
-        self_masking=claimed, self_evidence=f"{verdict} ({words})"
-    )
+    return found._replace(self_masking=claimed, self_evidence=f"{verdict} ({words})")
