@@ -28,8 +28,8 @@ from missfit import (
 )
 from missfit.bayes import BayesPredictor, bayes_risk
 from missfit.estimators import auto
-from missfit.evidence.worth import law_drops
 from missfit.estimators.heldout import paired_gain
+from missfit.evidence.worth import law_drops
 from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
 
 # Folds of repeated rows are not the folds of weighted rows, and the bins of boosting
@@ -373,7 +373,7 @@ def test_the_evidence_tells_the_mechanisms_apart():
     assert masked.mechanism.self_masking
     assert masked.mechanism.target
     assert masked.mechanism.residual
-    assert "(self-masking): yes" in str(masked)
+    assert "depends on: yes" in str(masked)
 
 
 def test_drops_in_risk_are_exact_given_the_law():

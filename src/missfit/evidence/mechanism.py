@@ -103,10 +103,12 @@ class Mechanism(NamedTuple):
     features : list of Relation
         Another feature differs, see `feature_test`.
     self_masking : bool or None
-        Whether values are missing because of what they are, see `self_masking`; None
-        where it was not tested.
+        Whether values are missing because of what they are, see
+        `missfit.evidence.self_masking.with_self_masking`; None where not tested.
     self_evidence : str
-        The evidence for this, in words.
+        The verdict and the evidence for it, in words.
+    self_possible : bool
+        Whether this, or something else that y depends on, is a possible reason.
     target_p : ndarray of shape (n_variables,), optional
         p-values of `target_test`, NaN where not tested.
     n_rows : int
@@ -120,6 +122,7 @@ class Mechanism(NamedTuple):
     features: list[Relation]
     self_masking: bool | None
     self_evidence: str
+    self_possible: bool = False
     target_p: NDArray[np.float64] | None = None
     n_rows: int = 0
     grouped: bool = False
@@ -127,7 +130,7 @@ class Mechanism(NamedTuple):
     @property
     def mcar_rejected(self) -> bool:
         """Whether any claim speaks against values missing completely at random."""
-        return bool(self.target or self.residual or self.features or self.self_masking)
+        return bool(self.target or self.residual or self.features)
 
 
 def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:

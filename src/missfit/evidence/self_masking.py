@@ -41,33 +41,47 @@ class SelfMaskingTrial(NamedTuple):
 def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mechanism:
     """Return the mechanism with the verdict on self-masking.
 
-    It is claimed where
+    It is *possible* where
 
     1. `missfit.evidence.mechanism.residual_test` finds that y differs, where some
        feature is missing, beyond what the others explain. Without that there is no sign
        of self-masking in y, and on values missing completely at random this condition
        alone holds the level;
-    2. the model of self-masking predicts held-out rows better than the reference, by
-       one standard error, and its curves have significant slopes where they are known;
-    3. no other linear model is better than it by three standard errors: that one may
-       have found another reason.
+    2. the model of self-masking predicts held-out rows better than the reference, which
+       takes values as missing at random, by one standard error.
 
-    Values missing at random given other features bend the curves of 2 as well, and a
-    curved dependence of y can move the errors of 1: this is a sign, not a proof.
+    The answer is *yes* where moreover
+
+    3. its curves have significant slopes, where they are known;
+    4. no other linear model is better than it by three standard errors.
+
+    Rows cannot tell a value that hides itself from something else that y depends on and
+    that hides the value, unless the features are Gaussian: *possible* means one of the
+    two, *yes* that the Gaussian model of the first fits best.
     """
     if trial is None:
-        return found._replace(self_masking=None, self_evidence="not tested")
-    fits = trial.wins and trial.has_slopes is not False
-    claimed = bool(found.residual) and fits and not trial.beaten_by
-    words = (
-        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 "
-        f"over {trial.reference} on held-out rows"
+        return found._replace(
+            self_masking=None, self_possible=False, self_evidence="not tested"
+        )
+    possible = bool(found.residual) and trial.wins
+    claimed = possible and trial.has_slopes is not False and not trial.beaten_by
+    verdict = "yes" if claimed else "possible" if possible else "no sign that holds"
+    return found._replace(
+        self_masking=claimed,
+        self_possible=possible,
+        self_evidence=f"{verdict} ({_reasons(found, trial)})",
     )
+
+
+def _reasons(found: Mechanism, trial: SelfMaskingTrial) -> str:
+    words = [
+        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 over "
+        f"{trial.reference} on held-out rows"
+    ]
+    if trial.wins and not found.residual:
+        words.append("but the errors of predictions do not tell what is missing")
     if trial.has_slopes is False:
-        words += ", no masking curve has a significant slope"
-    if fits and trial.beaten_by:
-        words += f", but {trial.beaten_by} predicts better"
-    elif fits and not found.residual:
-        words += ", but the errors of predictions do not depend on what is missing"
-    verdict = "yes" if claimed else "no sign that holds"
-    return found._replace(self_masking=claimed, self_evidence=f"{verdict} ({words})")
+        words.append("no masking curve has a significant slope")
+    if trial.wins and trial.beaten_by:
+        words.append(f"{trial.beaten_by} predicts better still")
+    return ", ".join(words)

@@ -32,8 +32,8 @@ def sentences(found: Mechanism, names: Sequence[str], target: str = "y") -> list
             found.features,
             names,
         ),
-        "Values missing because of what they are (self-masking): "
-        f"{found.self_evidence}.",
+        "Values missing because of what they are (self-masking), or of something else "
+        f"that {target} depends on: {found.self_evidence}.",
     ]
 
 
