@@ -8,7 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 
 from missfit.evidence.mechanism import Rows, drawn
 
@@ -50,7 +54,7 @@ def _filled(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _auc(values: NDArray, hidden: NDArray, groups: NDArray | None, seed: int) -> float:
     model = HistGradientBoostingClassifier(max_iter=30, random_state=seed)
-    folds: Any = 3
+    folds: Any = StratifiedKFold(3, shuffle=True, random_state=seed)
     if groups is not None:
         here = len(np.unique(groups[hidden])), len(np.unique(groups[~hidden]))
         if min(here) < 3:  # some fold would learn from one side alone

@@ -75,8 +75,8 @@ def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mecha
 
 def _reasons(found: Mechanism, trial: SelfMaskingTrial) -> str:
     words = [
-        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 over "
-        f"{trial.reference} on held-out rows"
+        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 "
+        f"over {trial.reference} on held-out rows"
     ]
     if trial.wins and not found.residual:
         words.append("but the errors of predictions do not tell what is missing")
