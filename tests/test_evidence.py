@@ -64,7 +64,7 @@ def test_of_values_missing_completely_at_random_explain_claims_nothing(kind):
         X, y = LEVELS.table(kind, 300, 0.05, "none", seed=seed)
         found = AutoRegressor([EMLR()], random_state=0).fit(X, y).explain().mechanism
         claims += bool(found.target or found.features or found.residual)
-    # at 1 % two of 12 sets have a chance of 0.6 %; Welch's test claims in 9 of 10
+    # at 1 % two of 12 sets have a chance of 0.6 %; Welch's tests claim in 6 of them
     assert claims <= 1
 
 

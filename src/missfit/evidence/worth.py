@@ -109,7 +109,7 @@ def _explained(V, known, missing, variables) -> NDArray[np.float64]:
     return found
 
 
-def _inverse(V: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse(V: NDArray) -> NDArray:
     """Inverse of small covariances, zero where there is no variance."""
     if V.shape[-1] > 1:
         return np.linalg.pinv(V, rcond=1e-9, hermitian=True)
@@ -144,7 +144,7 @@ def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
     mask = rows.mask
     partly = np.flatnonzero(mask.any(axis=0) & ~mask[pool].all(axis=0))
     n_each = min(MOST_ROWS, max(FEW_ROWS, ALL_ROWS // max(1, len(partly))))
-    stages = [_stage(rows, pool, j, n_each, rng) for j in partly]
+    stages = [_stage(rows, pool, int(j), n_each, rng) for j in partly]
     drops, errors = np.zeros(mask.shape[1]), np.zeros(mask.shape[1])
     if stages:
         growth = _growth(rows, folds, pool, owner, stages)
@@ -195,7 +195,7 @@ def _stage(rows: Rows, pool, j: int, n_draws: int, rng) -> _Stage:
         used[chosen[-1]] += 1
     place = having[np.concatenate(chosen)]
     hidden = mask[pool[place]] | np.repeat(patterns, count, axis=0)
-    return _Stage(int(j), place, hidden)
+    return _Stage(j, place, hidden)
 
 
 def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]:
