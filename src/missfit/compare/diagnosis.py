@@ -22,6 +22,7 @@ from missfit.patterns import group_rows
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
 MOST_PATTERNS = 300  # of those that the value of a measurement is averaged over
+QUICK = 2.0  # seconds a fit up to which all folds tell what is worth measuring
 SLOW = 20.0  # seconds a fit from which the learning curve rests on one fold, not two
 
 
@@ -228,16 +229,21 @@ def worth_of_measuring(comparison: Comparison, law: EMLR) -> tuple[Worth, float]
     """Return what measuring each variable always would save, and the error now.
 
     A linear recommended predictor: by one Gaussian of (X, y), and the error is the mean
-    of Var(y | x_obs). Any other: by hiding values in rows of one fold that it has not
-    seen, and the error is that of its cross-validation.
+    of Var(y | x_obs). Any other: by hiding values in rows that it has not seen (of one
+    fold where a fit takes 2 seconds and more), and the error is that of its
+    cross-validation.
     """
     one = comparison.trial(comparison.recommended)
-    test = comparison.fold == 0
     if not _is_linear(comparison, one):
-        model = _fitted(comparison, one, ~test)
-        if getattr(model, "parts_", True):  # AutoRegressor without parts is linear
-            fold = Fold(model.predict, np.flatnonzero(test))
-            worth = heldout_worth(evidence_rows(comparison), [fold], comparison.seed)
+        n_fits = int(comparison.fold.max()) + 1 if one.seconds.mean() < QUICK else 1
+        tests = [comparison.fold == k for k in range(n_fits)]
+        models = [_fitted(comparison, one, ~test) for test in tests]
+        if getattr(models[0], "parts_", True):  # AutoRegressor may be linear, too
+            folds = [
+                Fold(model.predict, np.flatnonzero(test))
+                for model, test in zip(models, tests, strict=True)
+            ]
+            worth = heldout_worth(evidence_rows(comparison), folds, comparison.seed)
             return worth, float(((one.predictions - comparison.y) ** 2).mean())
     groups = group_rows(np.isnan(comparison.X))
     top = np.argsort(-groups.n_rows, kind="stable")[:MOST_PATTERNS]

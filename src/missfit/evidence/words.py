@@ -15,20 +15,20 @@ def sentences(found: Mechanism, names: Sequence[str], target: str = "y") -> list
         _completely_at_random(found),
         _sentence(
             f"{target} differs where these are missing",
-            f"{target} does not differ where a variable is missing",
+            f"{target} differs where a variable is missing",
             found.target,
             names,
         ),
         _sentence(
             f"{target} differs beyond what the other variables explain where these are "
             "missing",
-            f"{target} does not differ beyond what the other variables explain",
+            f"{target} differs there beyond what the other variables explain",
             found.residual,
             names,
         ),
         _sentence(
             "Other variables differ where these are missing",
-            "Other variables do not differ where one is missing",
+            "other variables differ where one is missing",
             found.features,
             names,
         ),
@@ -52,7 +52,7 @@ def _sentence(
     claim: str, otherwise: str, relations: Sequence[Relation], names: Sequence[str]
 ) -> str:
     if not relations:
-        return f"{otherwise}: no sign."
+        return f"No sign that {otherwise}."
     said = [_relation(r, names) for r in relations[:MOST]]
     more = len(relations) - MOST
     return f"{claim}: {', '.join(said)}{f' and {more} more' if more > 0 else ''}."

@@ -369,10 +369,12 @@ def worth_of_measuring(comparison: Comparison, diagnosis: Diagnosis) -> str:
         return "None: measuring what is missing would not help, as far as can be told."
     best = ranked[0]
     gain = worth.drops[best] / comparison.y.var()
+    error = worth.standard_errors[best] / comparison.y.var()
+    spread = f" ± {error:.3f}" if error else ""
     return (
         f"If {comparison.names[best]} were always measured, the mean squared error "
         f"would fall by about {worth.drops[best] / diagnosis.risk:.1%}, and R2 would "
-        f"rise by {gain:.3f}. Found {worth.method}."
+        f"rise by {gain:.3f}{spread}. Found {worth.method}."
     )
 
 
