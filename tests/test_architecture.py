@@ -28,10 +28,12 @@ MAY_IMPORT = {
     "simulate": {"patterns", "tables"},
     "bayes": {"gaussian", "maps", "patterns", "simulate", "tables"},
     "theory": {"bayes", "patterns", "simulate", "tables"},
+    "evidence": {"gaussian", "patterns", "tables"},
     "estimators": {
         "columns",
         "em",
         "engine",  # on use, for tables that come in chunks
+        "evidence",
         "gaussian",
         "maps",
         "mixture",
@@ -47,7 +49,7 @@ MAY_IMPORT = {
     "start": set(),
     "terminal": set(),
     "study": {"columns", "files", "networks", "simulate", "terminal", "theory"},
-    "report": {"compare", "files", "patterns", "study"},
+    "report": {"compare", "evidence", "files", "patterns", "study"},
     "tableio": {"columns", "files"},
     "candidates": {"estimators", "networks"},
     "modelfile": {"estimators", "files", "patterns"},
@@ -60,7 +62,7 @@ MAY_IMPORT = {
         "patterns",
         "tableio",
     },
-    "compare": {"candidates", "estimators", "patterns", "tableio"},
+    "compare": {"candidates", "estimators", "evidence", "patterns", "tableio"},
     "advise": {"candidates", "compare", "files", "report", "tableio"},
     "cli": {
         "advise",

@@ -30,8 +30,8 @@ from missfit import (
 )
 from missfit.bayes import BayesPredictor, bayes_risk
 from missfit.estimators import auto
-from missfit.estimators.explanation import sum_drops
 from missfit.estimators.heldout import paired_gain
+from missfit.evidence.worth import law_drops
 from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
 
 # Folds of repeated rows are not the folds of weighted rows, and the bins of boosting
@@ -511,7 +511,7 @@ def test_the_evidence_tells_the_mechanisms_apart():
     assert masked.mechanism.self_masking
     assert masked.mechanism.target
     assert masked.mechanism.residual
-    assert "the value itself: yes" in str(masked)
+    assert "depends on: yes" in str(masked)
 
 
 def test_drops_in_risk_are_exact_given_the_law():
@@ -521,7 +521,7 @@ def test_drops_in_risk_are_exact_given_the_law():
     exact_law = scaled._replace(
         shift=np.zeros(6), scale=np.ones(6), mean=np.zeros(6), cov=law.cov
     )
-    drops = sum_drops([exact_law], share[None], law.beta, patterns)
+    drops = law_drops([exact_law], share[None], law.beta, patterns)
     np.testing.assert_allclose(drops, exact_drops(law), rtol=1e-8)
 
 

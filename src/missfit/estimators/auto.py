@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
-from missfit.estimators.explanation import (
-    Explanation,
-    Mechanism,
-    Score,
-    feature_relations,
-    regime_of,
-    residual_relations,
-    sum_drops,
-    target_relations,
-)
+from missfit.estimators.explanation import Explanation, Score, regime_of
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.flexible import Learner, Part, Parts, fit_parts
 from missfit.estimators.heldout import (
+    HeldOut,
     Table,
     Training,
     all_and_splits,
@@ -38,8 +31,11 @@ from missfit.estimators.heldout import (
 )
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
-from missfit.estimators.race import HOPELESS, Race, Runner, Scout
+from missfit.estimators.race import Race, Runner, Scout
 from missfit.estimators.self_masked_lr import SelfMaskedLR
+from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
+from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
+from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
 from missfit.moments import PatternMoments, check_weight
 from missfit.sources import comes_in_chunks, named_columns
 from missfit.tables import with_nan
@@ -175,7 +171,7 @@ class AutoRegressor(NanRegressor):
         trial.base_ = whole.fit(winner.estimator)
         trial.parts_ = parts.kept
         trial.scores_ = _scores(race, winner, learners, parts)
-        trial._explanation_ = trial._explained(whole, race, winner, parts)
+        trial._explanation_ = trial._explained(whole, splits, race, winner, parts)
         return self._become(trial)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -192,11 +188,7 @@ class AutoRegressor(NanRegressor):
         if comes_in_chunks(X):
             return self._predict_chunks(X)
         X = self._check_predict(X)
-        base = self.base_.predict(X)
-        total = base.copy()
-        for part in self.parts_:
-            total += part.weight * part.predict(X, base)
-        return total
+        return _sum_of_parts(self.base_, self.parts_, X)
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         """Choose by a random sample; fit the base to the moments of all rows."""
@@ -305,7 +297,12 @@ class AutoRegressor(NanRegressor):
         return bases or [EMLR()], flexible
 
     def _explained(
-        self, whole: Training, race: Race, winner: Runner, parts: Parts
+        self,
+        whole: Training,
+        splits: list[HeldOut],
+        race: Race,
+        winner: Runner,
+        parts: Parts,
     ) -> Explanation:
         moments, table = whole.moments, race.table
         names = getattr(self, "feature_names_in_", None)
@@ -317,8 +314,8 @@ class AutoRegressor(NanRegressor):
             choice=" + ".join([winner.name, *(part.name for part in self.parts_)]),
             reason=_reason(race, winner, parts),
             regime=regime_of(moments),
-            mechanism=_mechanism(moments, race, winner),
-            risk_drops=_risk_drops(whole, self.base_),
+            mechanism=_mechanism(whole, race, winner),
+            worth=_worth(whole, splits, winner, self),
             feature_names=[str(name) for name in names],
             target_variance=float(
                 np.average((table.y - mean) ** 2, weights=table.weight)
@@ -437,50 +434,47 @@ def _reason(race: Race, winner: Runner, parts: Parts) -> str:
     return f"{words} {parts.reason()}".strip()
 
 
-def _mechanism(moments: PatternMoments, race: Race, winner: Runner) -> Mechanism:
-    reference, table = race.runners[0], race.table
-    residual = []
-    if reference.residual:
-        rows = np.concatenate(race.tests[: len(reference.residual)])
-        residual = residual_relations(
-            np.isnan(table.X[rows]),
-            np.concatenate(reference.residual),
-            table.weight[rows],
-        )
-    return Mechanism(
-        target_relations(moments),
-        residual,
-        feature_relations(moments),
-        *_self_evidence(race, winner),
-    )
+def _mechanism(whole: Training, race: Race, winner: Runner) -> Mechanism:
+    X, y, weight, groups = whole.table
+    em = whole.fit(EMLR())
+    found = mechanism(rows_of(X, y, weight, groups), (em.mean_, em.covariance_))
+    return with_self_masking(found, _self_evidence(race, winner))
 
 
-def _self_evidence(race: Race, winner: Runner) -> tuple[bool | None, str]:
-    """Whether values are missing because of what they are, and the evidence.
-
-    Slopes of the masking curves alone do not tell: values missing at random given other
-    features bend them too. The model must also predict the held-out rows better than
-    the reference, which takes the values as missing at random, and not much worse than
-    the winner, which may have found another reason.
-    """
+def _self_evidence(race: Race, winner: Runner) -> SelfMaskingTrial | None:
+    """Return how the model of self-masking did; None where it was not in the race."""
     runners = [r for r in race.runners if isinstance(r.estimator, SelfMaskedLR)]
     if not runners or not runners[0].residual:
-        return None, "not tested"
+        return None
     runner, reference = runners[0], race.runners[0]
-    model = runner.model
-    gain = race.gain(runner, reference)
-    ratio = gain.value / gain.standard_error if gain.standard_error else 0.0
-    strongest = np.nanmax(np.abs(np.append(model.masking_z_, 0.0)))
-    beaten = runner is not winner and race.gain(winner, runner).wins(HOPELESS)
-    claimed = bool(model.self_masked_ and gain.wins() and not beaten)
-    words = (
-        f"slopes of the masking curves up to {strongest:.1f} standard errors, "
-        f"{model.self_masked_features_.sum()} of them significant; held-out gain over "
-        f"{reference.name} of {ratio:+.1f} standard errors"
+    gain, spread = race.gain(runner, reference), race.target_variance(runner)
+    beaten = runner is not winner and race.gain(winner, runner).wins(BEATEN)
+    return SelfMaskingTrial(
+        reference.name,
+        gain.value / spread,
+        gain.standard_error / spread,
+        winner.name if beaten else "",
+        bool(runner.model.self_masked_),
     )
-    if beaten and gain.wins():
-        words += f", but {winner.name} explains the rows better"
-    return claimed, f"{'yes' if claimed else 'no sign that holds'} ({words})"
+
+
+def _worth(
+    whole: Training, splits: list[HeldOut], winner: Runner, model: AutoRegressor
+) -> Worth:
+    """Return drops by the law of a linear model, on held-out rows of another."""
+    if not model.parts_:
+        return law_worth(_risk_drops(whole, model.base_))
+    folds = []
+    for k, split in enumerate(splits):
+        base = split.train.fit(winner.estimator)
+        parts = [part._replace(models=[part.models[k]]) for part in model.parts_]
+        folds.append(Fold(partial(_sum_of_parts, base, parts), split.test))
+    return heldout_worth(rows_of(*whole.table), folds)
+
+
+def _sum_of_parts(base: Any, parts: list[Part], X: NDArray) -> NDArray[np.float64]:
+    guess = base.predict(X)
+    return guess + sum(part.weight * part.predict(X, guess) for part in parts)
 
 
 def _risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
@@ -490,9 +484,9 @@ def _risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
     if isinstance(base, PatternMixtureLR):
         laws = base.component_laws()
         weights = share[:, None] * base.responsibilities_
-        return sum_drops(laws, weights.T, base.coef_, moments.patterns)
+        return law_drops(laws, weights.T, base.coef_, moments.patterns)
     if isinstance(base, SelfMaskedLR):
         step = max(1, len(whole.rows) // DROP_ROWS)
         return base.risk_drops(whole.table.X[whole.rows[::step]])
     em = whole.fit(EMLR())
-    return sum_drops([em.feature_law()], share[None], em.coef_, moments.patterns)
+    return law_drops([em.feature_law()], share[None], em.coef_, moments.patterns)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from missfit.compare import Comparison, Diagnosis, Trial
+from missfit.evidence.words import sentences
 from missfit.report import table_figures as figures
 from missfit.report.page import (
     Column,
@@ -44,7 +45,7 @@ def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str
             _errors(comparison, diagnosis),
             _intervals(comparison, diagnosis),
             _curve(diagnosis),
-            _worth(diagnosis),
+            _worth(comparison, diagnosis),
             _mechanism(comparison, diagnosis),
             _reproduce(comparison, code),
         ]
@@ -365,21 +366,36 @@ def _curve(diagnosis: Diagnosis) -> Html:
     )
 
 
-def _worth(diagnosis: Diagnosis) -> Html:
-    pairs = [pair for pair in diagnosis.worth if pair[1] > 1e-4]
+def worth_of_measuring(comparison: Comparison, diagnosis: Diagnosis) -> str:
+    """Say which variable to measure more often, and how that was found."""
+    worth = diagnosis.worth
+    ranked = worth.ranked(1e-4 * diagnosis.risk)
+    if not ranked:
+        return "None: measuring what is missing would not help, as far as can be told."
+    best = ranked[0]
+    gain = worth.drops[best] / comparison.y.var()
+    error = worth.standard_errors[best] / comparison.y.var()
+    spread = f" ± {error:.3f}" if error else ""
+    return (
+        f"If {comparison.names[best]} were always measured, the mean squared error "
+        f"would fall by about {worth.drops[best] / diagnosis.risk:.1%}, and R2 would "
+        f"rise by {gain:.3f}{spread}. Found {worth.method}."
+    )
+
+
+def _worth(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    words = paragraph(worth_of_measuring(comparison, diagnosis))
+    worth, risk = diagnosis.worth, diagnosis.risk
+    pairs = [
+        (comparison.names[j], float(worth.drops[j] / risk))
+        for j in worth.ranked(1e-4 * risk)
+    ]
     title = "Which variable to measure more often"
     if not pairs:
-        return section(
-            title, paragraph("None: measuring what is missing would not help.")
-        )
-    name, share = pairs[0]
+        return section(title, words)
     return section(
         title,
-        paragraph(
-            f"If {name} were always measured, the mean squared error would fall by "
-            f"about {share:.1%}. Computed under one Gaussian of all variables, so that "
-            "only linear dependence counts."
-        ),
+        words,
         figure(
             figures.worth(pairs),
             "Expected fall of the mean squared error if a variable were never missing.",
@@ -392,57 +408,11 @@ def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
     """Return what the table says about why values are missing, in plain words."""
     if not comparison.mask.any():
         return ["Nothing is missing."]
-    lines = []
-    if diagnosis.little is not None:
-        p = diagnosis.little.p_value
-        verdict = (
-            "the values are not missing completely at random"
-            if p < 0.01
-            else "nothing speaks against values missing completely at random"
-        )
-        lines.append(
-            f"Little's test: chi-squared {diagnosis.little.statistic:,.0f} with "
-            f"{diagnosis.little.freedom:,} degrees of freedom, p {_p_value(p)}: "
-            f"{verdict}. (It compares means between patterns and takes the variables "
-            "as Gaussian.)"
-        )
-    telling = [e for e in diagnosis.masks if e.target_p < 0.01]
-    if telling:
-        most = max(telling, key=lambda e: abs(e.target_gap))
-        lines.append(
-            f"The mask itself predicts: in {len(telling)} of {len(diagnosis.masks)} "
-            f"variables the target differs where the value is missing, most for "
-            f"{most.name} ({most.target_gap:+.2f} standard deviations)."
-        )
-    else:
-        lines.append("No variable's being missing goes with the target.")
-    if diagnosis.self_masking is not None:
-        gain, error = diagnosis.self_masking
-        if gain > 2 * error:
-            lines.append(
-                f"Modelling values that hide themselves predicts better, by {gain:.3f} "
-                f"± {error:.3f} R2: a sign that values are missing because of what "
-                "they are (MNAR)."
-            )
-        else:
-            lines.append(
-                "Modelling values that hide themselves (MNAR) does not predict better "
-                f"({gain:+.3f} ± {error:.3f} R2)."
-            )
-    lines.append(
+    return [
+        *sentences(diagnosis.mechanism, comparison.names, comparison.target),
         "No table can prove that values are missing at random given what is observed: "
-        "ask those who collected it."
-    )
-    return lines
-
-
-def _p_value(p: float) -> str:
-    """Return a p-value with its sign of relation, since none is zero.
-
-    >>> _p_value(0.02), _p_value(0.0)
-    ('= 0.02', '< 1e-16')
-    """
-    return "< 1e-16" if p < 1e-16 else f"= {p:.2g}"
+        "ask those who collected it.",
+    ]
 
 
 def _mechanism(comparison: Comparison, diagnosis: Diagnosis) -> Html:
@@ -466,9 +436,11 @@ def _mechanism(comparison: Comparison, diagnosis: Diagnosis) -> Html:
             ],
             rows,
             caption="Target gap: mean of the target where missing minus where "
-            "observed, in standard deviations; p: of no gap, corrected for the number "
-            "of variables. AUC: how well the values of the other variables predict the "
-            "mask, 0.5 not at all (tried for the most even masks).",
+            "observed, in standard deviations; p: of a permutation test on ranks that "
+            "the target does not differ there, corrected for the number of variables "
+            "(1/300 is the least; up to it a difference is claimed above). AUC: how "
+            "well the values of the other variables predict the mask, 0.5 not at all "
+            "(tried for the most even masks).",
             filtered=len(rows) > 8,
         ),
     )
