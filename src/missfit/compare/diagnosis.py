@@ -275,17 +275,16 @@ def interval_coverage(
     Of `ConformalRegressor` around the recommended predictor, on one fold that it has
     not seen.
     """
-    test = comparison.fold == 0
+    test, X = comparison.fold == 0, comparison.fold_tables[0]
     base = comparison.trial(comparison.recommended).candidate.make(comparison.seed)
     model = ConformalRegressor(base, random_state=comparison.seed)
     y = comparison.y[test]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         groups = None if comparison.groups is None else comparison.groups[~test]
-        model.fit(comparison.X[~test], comparison.y[~test], groups=groups)
-    lower, upper = model.predict_intervals(
-        comparison.X[test], [1 - level for level in LEVELS]
-    )
+        model.fit(X[~test], comparison.y[~test], groups=groups)
+    alphas = [1 - level for level in LEVELS]
+    lower, upper = model.predict_intervals(X[test], alphas)
     inside = (lower <= y) & (y <= upper)
     coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
     asked = LEVELS.index(0.9)
