@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
@@ -40,7 +40,6 @@ from missfit.estimators.race import HOPELESS, Race, Runner, Scout
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.moments import PatternMoments, check_weight
 from missfit.sources import comes_in_chunks, named_columns
-from missfit.tables import with_nan
 
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
@@ -255,15 +254,7 @@ class AutoRegressor(NanRegressor):
 
     def _table(self, X, y, sample_weight, groups) -> Table:
         """Return the rows of weight > 0."""
-        checked: Any = validate_data(
-            self,
-            with_nan(X),
-            y,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            y_numeric=True,
-        )
-        X, y = checked[0], np.asarray(checked[1], dtype=np.float64)
+        X, y = self._check_fit(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(X))
