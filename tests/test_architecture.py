@@ -13,7 +13,7 @@ SRC = Path(missfit.__file__).parent
 
 MAY_IMPORT = {
     "tables": set(),
-    "columns": set(),
+    "columns": {"tables"},
     "patterns": set(),
     "sources": set(),
     "folds": set(),

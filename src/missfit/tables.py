@@ -49,8 +49,9 @@ def with_nan(table: Any, name: str = "X") -> Any:
     columns and arrays of objects; everything else comes back as it is. Dates and
     durations are refused: numpy would take them as integers, in units nobody chose.
     """
+    table = masked_rows(table)
     if isinstance(table, (list, tuple)):
-        table = _array_of(table, name)
+        table = np.asarray(table)
     for kind, where, values in _columns(table):
         _refuse_times(kind, values, f"{name}{where}")
     if np.ma.isMaskedArray(table):
@@ -62,13 +63,10 @@ def with_nan(table: Any, name: str = "X") -> Any:
     return table
 
 
-def _array_of(rows: Any, name: str) -> NDArray:
-    """Return nested lists as an array; asarray would drop the masks of masked rows."""
-    masked = any(map(np.ma.isMaskedArray, rows))
-    try:
-        return np.ma.array(rows) if masked else np.asarray(rows)
-    except ValueError as error:  # rows of unequal length
-        raise TypeError(f"{name} cannot be read as numbers ({error}).") from error
+def masked_rows(table: Any) -> Any:
+    """Return a list of masked rows as a masked array: numpy would drop the masks."""
+    rows = isinstance(table, (list, tuple)) and any(map(np.ma.isMaskedArray, table))
+    return np.ma.array(table) if rows else table
 
 
 def is_missing(value: Any) -> bool:
@@ -174,7 +172,10 @@ def as_floats(values: Any, name: str = "X") -> NDArray[np.float64]:
     """
     if sparse.issparse(values):
         raise TypeError(f"{name} is a sparse matrix; give {name}.toarray().")
-    values = with_nan(values, name)
+    try:
+        values = with_nan(values, name)
+    except ValueError as error:  # rows of unequal length
+        raise TypeError(f"{name} cannot be read as numbers ({error}).") from error
     if "c" in _kinds(values):
         raise ValueError(  # as scikit-learn does
             f"{name} holds complex numbers: Complex data not supported. Give their "

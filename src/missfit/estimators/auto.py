@@ -189,7 +189,7 @@ class AutoRegressor(NanRegressor):
         total = base.copy()
         for part in self.parts_:
             total += part.weight * part.predict(X, base)
-        return total
+        return self._finite(total)
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         """Choose by a random sample; fit the base to the moments of all rows."""

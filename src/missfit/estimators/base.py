@@ -87,6 +87,17 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
                 "or start anew with a clone."
             )
 
+    def _finite(self, prediction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return predictions, or say which one leaves the range of float64."""
+        finite = np.isfinite(prediction).reshape(len(prediction), -1).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"the prediction of row {np.argmin(finite)} of X overflows float64: its "
+                "values are too far from those of the fit. Correct them, or use NaN "
+                "where they are not known."
+            )
+        return prediction
+
     def _predict_chunks(self, X: Any, **options: Any) -> Any:
         """Predict a table that comes in chunks: chunks out; Dask in, Dask out."""
         from missfit.engine import predict_chunks  # on use: it sees chunks alone
@@ -316,7 +327,7 @@ class PatternPredictor(NanRegressor):
             return self._predict_chunks(X)
         X = self._check_predict(X)
         groups = group_rows(np.isnan(X))
-        return self._predict_groups(X, groups)
+        return self._finite(self._predict_groups(X, groups))
 
     def _predict_groups(self, X, groups: PatternGroups) -> NDArray[np.float64]:
         maps = self._maps(groups.patterns)
