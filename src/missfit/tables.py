@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,8 @@ def with_nan(table: Any, name: str = "X") -> Any:
         return _unmasked(table)
     if _is_pandas(table) and "O" in _kinds(table):
         return table.where(table.notna(), np.nan)
+    if _is_pandas(table) and _has_sparse(table):
+        return table.astype(np.float64)  # scikit-learn knows sparse zeros alone
     if isinstance(table, np.ndarray) and table.dtype.kind == "O":
         return _filled(table, [is_missing(value) for value in table.flat])
     return table
@@ -99,6 +103,21 @@ def _filled(values: NDArray, missing: Any) -> NDArray:
 
 def _is_pandas(table: Any) -> bool:
     return hasattr(table, "to_numpy") and hasattr(table, "notna")
+
+
+def _has_sparse(table: Any) -> bool:
+    dtypes = np.ravel(np.array(getattr(table, "dtypes", []), object))
+    return any(type(dtype).__name__ == "SparseDtype" for dtype in dtypes)
+
+
+def refuse_same_names(table: Any) -> None:
+    """Raise where two columns of a frame have one name."""
+    names = list(getattr(table, "columns", ()))
+    name, count = max(Counter(names).items(), key=itemgetter(1), default=("", 0))
+    if count > 1:
+        raise ValueError(
+            f"X has {count} columns called {name!r}; give each a name of its own."
+        )
 
 
 def _columns(table: Any) -> Iterator[tuple[str, str, Any]]:

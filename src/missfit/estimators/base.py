@@ -19,7 +19,13 @@ from missfit.moments import PatternMoments, Points, check_weight
 from missfit.patterns import PatternGroups, group_rows
 from missfit.ridge import check_alphas
 from missfit.sources import comes_in_chunks, is_dask, named_columns, open_source
-from missfit.tables import as_floats, refuse_beyond, refuse_rows, with_nan
+from missfit.tables import (
+    as_floats,
+    refuse_beyond,
+    refuse_rows,
+    refuse_same_names,
+    with_nan,
+)
 
 _NO_SPLIT = (
     "cv={!r} leaves no split with rows (of weight > 0) in both parts. Give another cv, "
@@ -64,6 +70,7 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _validated(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
         """Return X (and y) as scikit-learn checks them, once missing values are NaN."""
+        refuse_same_names(X)
         X = with_nan(X)
         options |= {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         try:
@@ -92,9 +99,9 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
         finite = np.isfinite(prediction).reshape(len(prediction), -1).all(axis=1)
         if not finite.all():
             raise ValueError(
-                f"the prediction of row {np.argmin(finite)} of X overflows float64: its "
-                "values are too far from those of the fit. Correct them, or use NaN "
-                "where they are not known."
+                f"the prediction of row {np.argmin(finite)} overflows float64: its "
+                "values in X are too far from those of the fit. Correct them, or use "
+                "NaN where they are not known."
             )
         return prediction
 

@@ -72,7 +72,7 @@ def fit_chain(
     order = np.argsort(share @ missing, kind="stable")
     filled = np.where(missing, start, X)
     rounds: list[tuple[NDArray, NDArray]] = []
-    enough = TOL * np.nanmax(np.abs(X))
+    enough = TOL * np.abs(X).max(initial=0.0, where=~missing)
     while X.shape[1] > 1 and len(rounds) < max_iter:
         before = filled.copy()
         rounds.append(_fit_round(filled, missing, weight, bounds, order))
@@ -87,8 +87,8 @@ def fit_chain(
                 stacklevel=4,
             )
     d = X.shape[1]
-    intercept = np.reshape([intercept for intercept, _ in rounds], (-1, d))
-    coef = np.reshape([coef for _, coef in rounds], (-1, d, d))
+    intercept = np.reshape([intercept for intercept, _ in rounds], (len(rounds), d))
+    coef = np.reshape([coef for _, coef in rounds], (len(rounds), d, d))
     return Chain(start, bounds, order, intercept, coef), filled
 
 

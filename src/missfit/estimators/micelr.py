@@ -103,13 +103,12 @@ class MICELR(NanRegressor):
         chain, filled = fit_chain(Z, weight, bounds, self.max_iter)
         self._chain_ = tuple(chain)
         self.n_iter_ = max(1, len(chain.coef))
-        regression = LinearRegression().fit(filled, y, sample_weight=weight)
         # predictions in the units of the chain, where large means lose no digits
-        self._line_ = (regression.intercept_, regression.coef_)
+        self._line_ = intercept, slopes = _least_squares(filled, y, weight)
         coef = np.zeros((*y.shape[1:], d))
-        coef[..., self._used_] = regression.coef_
+        coef[..., self._used_] = slopes
         self.coef_ = coef / self._scale_
-        self.intercept_ = regression.intercept_ - self.coef_ @ self._shift_
+        self.intercept_ = intercept - self.coef_ @ self._shift_
 
     def _standard(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the features that were observed at fit, in the units of the chain."""
@@ -132,3 +131,11 @@ class MICELR(NanRegressor):
         Z = self._standard(self._check_predict(X))
         intercept, coef = self._line_
         return self._finite(intercept + Chain(*self._chain_).impute(Z) @ coef.T)
+
+
+def _least_squares(X: NDArray, y: NDArray, weight: NDArray | None) -> tuple[Any, Any]:
+    """Intercept and slopes; the mean of y where nothing was ever observed."""
+    if not X.shape[1]:
+        return np.average(y, axis=0, weights=weight), np.zeros((*y.shape[1:], 0))
+    regression = LinearRegression().fit(X, y, sample_weight=weight)
+    return regression.intercept_, regression.coef_

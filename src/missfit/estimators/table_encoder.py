@@ -19,7 +19,7 @@ from missfit.columns import (
     polars_column,
     shown,
 )
-from missfit.tables import masked_rows
+from missfit.tables import masked_rows, refuse_same_names
 
 OTHER = "(other)"
 PLURAL = {
@@ -278,6 +278,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self, X: Any, *, reset: bool) -> list[Column]:
         """Read a table column by column, so that each keeps its type."""
+        refuse_same_names(X)
         if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
             validate_data(self, X, reset=reset, skip_check_array=True)
             columns = [X.iloc[:, j] for j in range(X.shape[1])]
