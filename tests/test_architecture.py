@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "tables": set(),
     "columns": {"tables"},
     "patterns": set(),
-    "sources": set(),
+    "sources": {"tables"},
     "folds": set(),
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},

@@ -651,7 +651,9 @@ def test_a_fallback_keeps_the_shape_of_the_target(rng):
     assert model.partial_fit(X, y[:, None]).predict(X).shape == (300, 1)
     assert model.fit(X, y).predict(X).shape == (300,)
     with pytest.raises(TypeError, match=r"takes no sample_weight"):
-        ExpandedLR(alphas=(1.0,), fallback=KNeighborsRegressor()).fit(X, y, np.ones(300))
+        ExpandedLR(alphas=(1.0,), fallback=KNeighborsRegressor()).fit(
+            X, y, np.ones(300)
+        )
 
 
 def test_maps_of_patterns_left_to_a_fallback_are_the_fallbacks(rng):

@@ -121,19 +121,21 @@ def refuse_same_names(table: Any) -> None:
 
 
 def _columns(table: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield the kind, the place in words and the values of each column.
+    """Yield the kind, the place in words and the values of columns that may be times.
 
     An array, or a series, is one column: its values share a type.
     """
     if _is_pandas(table) and table.ndim == 2:
-        columns = [(repr(n), table.iloc[:, j]) for j, n in enumerate(table.columns)]
+        for j, (name, kind) in enumerate(
+            zip(table.columns, _kinds(table), strict=True)
+        ):
+            if kind in (*TIMES, "O"):  # a column of numbers costs nothing
+                yield kind, f", column {name!r},", table.iloc[:, j]
     elif hasattr(table, "get_columns"):  # polars
-        columns = [(repr(column.name), column) for column in table.get_columns()]
+        for column in table.get_columns():
+            yield _kind(column.dtype), f", column {column.name!r},", column
     else:
         yield from ((kind, "", table) for kind in _kinds(table)[:1])
-        return
-    for where, column in columns:
-        yield _kind(column.dtype), f", column {where},", column
 
 
 def _kinds(table: Any) -> list[str]:
@@ -165,10 +167,11 @@ def _refuse_times(kind: str, values: Any, name: str) -> None:
     else:
         return
     if first is not None:
+        encoder = kind == "M" and name.startswith("X")
         raise TypeError(
             f"{name} holds {TIMES[kind]}, the first {first!s}; only real numbers are "
-            "understood. Give them as numbers, such as days since some day; "
-            "TableEncoder turns dates into days."
+            "understood. Give them as numbers, such as days"
+            + (" since some day; TableEncoder does so." if encoder else ".")
         )
 
 
@@ -229,7 +232,8 @@ def refuse_beyond(table: NDArray[np.float64], name: str) -> None:
             np.abs(table.reshape(len(table), -1)) > LARGEST,
             name,
             f"beyond {LARGEST:g}, so that squares overflow float64,",
-            "Rescale the column, or use NaN where the value is not known.",
+            "Rescale it first"
+            + (", or use NaN where it is not known." if name == "X" else "."),
         )
 
 
