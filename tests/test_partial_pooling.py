@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import hide, random_cov
