@@ -13,9 +13,9 @@ SRC = Path(missfit.__file__).parent
 
 MAY_IMPORT = {
     "tables": set(),
-    "columns": set(),
+    "columns": {"tables"},
     "patterns": set(),
-    "sources": {"files"},
+    "sources": {"files", "tables"},
     "folds": set(),
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},

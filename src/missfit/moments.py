@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missfit.patterns import PatternGroups, group_rows
-from missfit.tables import as_floats, blocks, n_threads, refuse_rows
+from missfit.tables import LARGEST, as_floats, blocks, n_threads, refuse_rows
 
 BATCH_DOUBLES = 2**17  # 1 MB: rows gathered at once stay in the cache
-LARGEST = 1e150  # squares beyond overflow float64
 SMALLEST = 1e-140  # squares below lose digits, then vanish
 BLOCK_DOUBLES = 2**22  # 32 MB: scatter matrices handed out at once by blocks()
 
@@ -541,21 +540,27 @@ def _check_rows(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> 
     return Rows(X, y, weight).take(np.flatnonzero(weight))
 
 
-def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """Return the weights as float64, or say what is wrong with them."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
+def check_weight(
+    sample_weight: ArrayLike, n_rows: int, *, may_be_zero: bool = False
+) -> NDArray[np.float64]:
+    """Return the weights as float64, or say what is wrong with them.
+
+    All may be zero where ``may_be_zero``: a chunk of a stream may weigh nothing.
+    """
+    weight = as_floats(sample_weight, "sample_weight")
     if weight.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; X has {n_rows} rows, so it must "
             f"be ({n_rows},)."
         )
-    if not (np.isfinite(weight) & (weight >= 0)).all():
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        what = "masked or missing" if np.isnan(weight[bad][0]) else str(weight[bad][0])
         raise ValueError(
             "sample_weight holds negative or non-finite values, the first "
-            f"{weight[~(np.isfinite(weight) & (weight >= 0))][0]}; weights must be "
-            "finite and >= 0."
+            f"{what}, in row {np.argmax(bad)}; weights must be finite and >= 0."
         )
-    if not weight.any():
+    if not (may_be_zero or weight.any()):
         raise ValueError(
             "sample_weight is zero for all rows; give at least one row a weight > 0."
         )

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from missfit.files import kind_of_place
+from missfit.tables import refuse_same_names
 
 CHUNK_DOUBLES = 2**22  # 32 MB: rows read or worked on at once
 MAX_NAMES = 10  # of columns in an error message
@@ -163,15 +164,22 @@ def named_columns(X: Any, y: Any, sample_weight: Any = None) -> Chunk:
     taken = _names(y, "y") if is_name else []
     if isinstance(sample_weight, str):
         taken = [*taken, sample_weight]
-        sample_weight = _column(X, sample_weight)
-    y = _column(X, y) if is_name else y
+    refuse_same_names(X)
+    _refuse_clash(taken, list(X.columns))
+    if isinstance(sample_weight, str):
+        sample_weight = X[sample_weight]
+    y = X[y] if is_name else y
     kept = [name for name in X.columns if name not in taken]
     return Chunk(X[kept], y, sample_weight)
 
 
-def _column(frame: Any, name: Any) -> Any:
-    _refuse_unknown(_names(name, "y"), list(frame.columns), "the frame")
-    return frame[name]
+def _refuse_clash(taken: list[str], names: list) -> None:
+    """Raise where a name is not that of a column, or is given twice."""
+    _refuse_unknown(taken, names, "the frame")
+    if len(set(taken)) < len(taken):
+        raise ValueError(
+            f"y and sample_weight name {_listed(taken)}; a column can be named once."
+        )
 
 
 def _names(y: Any, what: str) -> list[str]:

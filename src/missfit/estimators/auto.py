@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
@@ -38,7 +38,6 @@ from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_ma
 from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
 from missfit.moments import PatternMoments, check_weight
 from missfit.sources import comes_in_chunks, named_columns
-from missfit.tables import with_nan
 
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
@@ -188,7 +187,7 @@ class AutoRegressor(NanRegressor):
         if comes_in_chunks(X):
             return self._predict_chunks(X)
         X = self._check_predict(X)
-        return _sum_of_parts(self.base_, self.parts_, X)
+        return self._finite(_sum_of_parts(self.base_, self.parts_, X))
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         """Choose by a random sample; fit the base to the moments of all rows."""
@@ -260,15 +259,7 @@ class AutoRegressor(NanRegressor):
 
     def _table(self, X, y, sample_weight, groups) -> Table:
         """Return the rows of weight > 0."""
-        checked: Any = validate_data(
-            self,
-            with_nan(X),
-            y,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            y_numeric=True,
-        )
-        X, y = checked[0], np.asarray(checked[1], dtype=np.float64)
+        X, y = self._check_fit(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = effective_rows(check_weight(sample_weight, len(X)))

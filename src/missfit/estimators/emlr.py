@@ -178,7 +178,8 @@ class EMLR(PatternPredictor):
         maps = self._maps(groups.patterns)
         index = groups.pattern_of_row()
         spread = np.sqrt(np.asarray(maps.variance)[index])
-        return self._shaped(maps.evaluate(X, index)), self._shaped(spread)
+        mean = self._finite(maps.evaluate(X, index))
+        return self._shaped(mean), self._shaped(spread)
 
     def feature_law(self) -> ScaledGaussian:
         """Return the Gaussian of X, in units in which no feature is large."""

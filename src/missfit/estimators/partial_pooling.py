@@ -169,7 +169,7 @@ class PartialPooling(NanRegressor):
         X = self._check_predict(X)
         prediction = np.asarray(self.base_.predict(X), dtype=float)
         more = _evaluate(self.corrections_, X)
-        return prediction + (more[:, 0] if self._y_ndim_ == 1 else more)
+        return self._finite(prediction + (more[:, 0] if self._y_ndim_ == 1 else more))
 
 
 class _Rows(NamedTuple):

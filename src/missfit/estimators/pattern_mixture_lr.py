@@ -228,6 +228,7 @@ class PatternMixtureLR(PatternPredictor):
             return self._predict_chunks(X, return_std=return_std)
         X = self._check_predict(X)
         mean, variance = self._moments_of_target(X, group_rows(np.isnan(X)))
+        self._finite(mean)
         if return_std:
             return self._shaped(mean), self._shaped(np.sqrt(variance))
         return self._shaped(mean)

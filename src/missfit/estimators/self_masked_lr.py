@@ -271,6 +271,7 @@ class SelfMaskedLR(NanRegressor):
         variance = np.empty((len(X), len(coef)))
         for rows in blocks(len(X), X.shape[1] ** 2, size=2**20):
             mean[rows], variance[rows] = self._block_moments(X[rows], coef)
+        self._finite(mean)
         if return_std:
             return self._shaped(mean), self._shaped(np.sqrt(variance))
         return self._shaped(mean)
