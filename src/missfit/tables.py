@@ -224,6 +224,19 @@ def refuse_rows(bad: NDArray[np.bool_], name: str, what: str, way_out: str) -> N
         )
 
 
+def target_values(y: Any) -> NDArray[np.float64]:
+    """Return y as float64; a masked or missing target is no target."""
+    values = as_floats(y, "y")
+    if np.ma.isMaskedArray(y) and values.ndim:
+        refuse_rows(
+            np.isnan(values).reshape(len(values), -1),
+            "y",
+            "masked",
+            "Only features may be missing: drop the rows without a target.",
+        )
+    return values
+
+
 def refuse_beyond(table: NDArray[np.float64], name: str) -> None:
     """Raise where a value is so large that its square overflows float64."""
     ends = (np.fmin.reduce(table, axis=None), np.fmax.reduce(table, axis=None))

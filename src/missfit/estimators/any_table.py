@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from missfit.tables import is_missing
+
 
 def as_table(table: Any) -> Any:
     """Return an array or a frame as it is, and lists as an array.
@@ -97,12 +99,5 @@ def _missing_in_array(table: Any) -> NDArray[np.bool_]:
     if kind in "mM":
         return np.isnat(table)
     if kind == "O":
-        return np.vectorize(_is_missing, otypes=[bool])(table)
+        return np.vectorize(is_missing, otypes=[bool])(table)
     return np.zeros(table.shape, dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # NA of pandas is neither equal nor unequal to itself
-        return True

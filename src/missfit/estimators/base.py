@@ -20,10 +20,9 @@ from missfit.patterns import PatternGroups, group_rows
 from missfit.ridge import check_alphas
 from missfit.sources import comes_in_chunks, is_dask, named_columns, open_source
 from missfit.tables import (
-    as_floats,
     refuse_beyond,
-    refuse_rows,
     refuse_same_names,
+    target_values,
     with_nan,
 )
 
@@ -56,7 +55,7 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
                 "call fit of a predictor that has fit_moments, such as EMLR."
             )
         X, y, _ = named_columns(X, y)
-        y = y if y is None else _target_values(y)
+        y = y if y is None else target_values(y)
         several = self.__sklearn_tags__().target_tags.multi_output
         X, y = self._validated(X, y, reset=reset, multi_output=several, y_numeric=True)
         refuse_beyond(y, "y")
@@ -403,19 +402,6 @@ class PatternPredictor(NanRegressor):
     def _shaped(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Drop the target axis where y had none."""
         return values[:, 0] if self._y_ndim_ == 1 else values
-
-
-def _target_values(y: Any) -> NDArray[np.float64]:
-    """Return y as float64; a masked or missing target is no target."""
-    values = as_floats(y, "y")
-    if np.ma.isMaskedArray(y) and values.ndim:
-        refuse_rows(
-            np.isnan(values).reshape(len(values), -1),
-            "y",
-            "masked",
-            "Only features may be missing: drop the rows without a target.",
-        )
-    return values
 
 
 def moments_and_splits(

@@ -19,7 +19,7 @@ from missfit.estimators.any_table import as_table, take_rows
 from missfit.estimators.calibration import is_enough
 from missfit.moments import check_weight
 from missfit.sources import comes_in_chunks, named_columns
-from missfit.tables import with_nan
+from missfit.tables import refuse_beyond, target_values
 
 MOST_ROWS = 5000  # that calibrate: the error of the coverage is 0.4 % from here on
 FOLDS = 5  # of cross-fitting
@@ -65,8 +65,9 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
         )
     X, y, sample_weight = named_columns(X, y, sample_weight)
     X = as_table(X)
-    y = column_or_1d(with_nan(y), warn=True)
+    y = column_or_1d(target_values(y), warn=True)
     y = np.asarray(check_array(y, ensure_2d=False, input_name="y"), np.float64)
+    refuse_beyond(y, "y")
     check_consistent_length(X, y)
     weight, group = np.ones(len(y)), np.arange(len(y))
     if sample_weight is not None:
