@@ -438,12 +438,12 @@ def _self_evidence(race: Race, winner: Runner) -> SelfMaskingTrial | None:
     if not runners or not runners[0].residual:
         return None
     runner, reference = runners[0], race.runners[0]
-    gain, spread = race.gain(runner, reference), race.target_variance(runner)
+    gain = race.r2_gain(runner, reference)
     beaten = runner is not winner and race.gain(winner, runner).wins(BEATEN)
     return SelfMaskingTrial(
         reference.name,
-        gain.value / spread,
-        gain.standard_error / spread,
+        gain.value,
+        gain.standard_error,
         winner.name if beaten else "",
         bool(runner.model.self_masked_),
     )
