@@ -49,7 +49,8 @@ MAY_IMPORT = {
     "report": {"compare", "files", "patterns", "study"},
     "tableio": {"columns"},
     "candidates": {"estimators", "networks"},
-    "modelfile": {"estimators", "files", "patterns"},
+    "archive": set(),
+    "modelfile": {"archive", "estimators", "files", "patterns"},
     "serve": {
         "candidates",
         "columns",
