@@ -327,7 +327,7 @@ def test_a_file_that_is_no_model_file_is_refused_and_runs_no_code(
     archive_with(strange, header, {"encoder": evil, "regressor": evil})
     says("FunctionTransformer', which model files may not hold")
     archive_with(strange, header, {"encoder": os.mkdir, "regressor": os.mkdir})
-    says("its objects ask for 'FunctionNode'")
+    says("asks for the type 'posix.mkdir', which model files may not hold")
     archive_with(strange, header, {"encoder": 1, "regressor": 2})
     says("its encoder is of another type")
     archive_with(strange, {**header, "columns": []}, parts)

@@ -289,9 +289,8 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
         frozenset(bytes.fromhex(key).rstrip(b"\0") for key in header["patterns"]),
         int(header["patterns_seen_once"]),
     )
-    model = TableModel(
-        encoder, regressor, header["predictor"], header["target"], missingness
-    )
+    predictor, target = str(header["predictor"]), str(header["target"])
+    model = TableModel(encoder, regressor, predictor, target, missingness)
     for name, value in model.schema().items():
         if header[name] != value and name != "patterns":
             raise RefusedError(f"the {name} of the header are not those of the model")
@@ -319,8 +318,9 @@ def _check_predictions(model: TableModel) -> None:
     rows = model.regressor.calibration_rows_[:TRIAL_ROWS]
     nothing = np.full((1, model.regressor.n_features_in_), np.nan)
     X = np.concatenate([rows, nothing])
-    prediction = model.regressor.predict(X)
-    lower, upper = model.regressor.predict_interval(X)
+    with np.errstate(all="ignore"):  # what comes of it is looked at
+        prediction = model.regressor.predict(X)
+        lower, upper = model.regressor.predict_interval(X)
     if prediction.shape != (len(X),) or not np.isfinite(prediction).all():
         raise RefusedError("it predicts rows that it knows by what is no number")
     if not ((lower <= prediction) & (prediction <= upper)).all():

@@ -1,0 +1,522 @@
+"""Hostile model files: made from good ones, one kind of attack each.
+
+``python tests/fuzz/hostile_models.py --cases 300 --jobs 2`` prints what is wrong.
+"""
+
+import functools
+import io
+import json
+import operator
+import os
+import pickle
+import zipfile
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+import skops.io
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.preprocessing import FunctionTransformer
+
+from missfit.archive import HEADER, SCHEMA, digest, packed
+
+HUGE = (10**9, 10**30, -1, 2**31 - 1, -(2**63), 1e308, float("nan"), float("inf"))
+
+
+class Case(NamedTuple):
+    """A file, and whether it may be loaded."""
+
+    name: str
+    content: bytes
+    must_refuse: bool  # else it may also predict, as the good file does or not
+    same: bool = False  # where it predicts, then as the good file
+
+
+class Opened:
+    """A model file taken apart, to be changed and packed again."""
+
+    def __init__(self, content):
+        self.content = content
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            self.members = {name: archive.read(name) for name in archive.namelist()}
+        self.header = json.loads(self.members[HEADER])
+        self.schema = json.loads(self.members[SCHEMA])
+
+    def arrays(self):
+        return sorted(name for name in self.members if name.endswith(".npy"))
+
+    def nodes(self, loader=None):
+        """All objects of the schema, with the name that holds each."""
+        found, stack = [], [(self.schema, "")]
+        while stack:
+            item, name = stack.pop()
+            if isinstance(item, dict):
+                if "__loader__" in item and loader in (None, item["__loader__"]):
+                    found.append((name, item))
+                stack += [(value, key) for key, value in item.items()]
+            elif isinstance(item, list):
+                stack += [(value, name) for value in item]
+        return found
+
+    def attributes(self, name):
+        """The contents of attributes of one name."""
+        dicts = [node["content"] for _, node in self.nodes("DictNode")]
+        return [content[name] for content in dicts if name in content]
+
+    def array(self, name):
+        return np.load(io.BytesIO(self.members[name]))
+
+    def put(self, name, array, allow_pickle=False):
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=allow_pickle)
+        self.members[name] = buffer.getvalue()
+
+    def packed(self, extra=(), compression=zipfile.ZIP_DEFLATED, signed=True):
+        """Pack again, with the checksum that an attacker would put in."""
+        members = {**self.members, SCHEMA: json.dumps(self.schema).encode()}
+        members.pop(HEADER)
+        header = self.header
+        if signed and isinstance(header, dict):
+            import hashlib
+
+            hashes = {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}
+            header = {**header, "sha256": digest(header, hashes)}
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", compression) as archive:
+            for name, data in {**members, HEADER: json.dumps(header)}.items():
+                archive.writestr(name, data)
+            for name, data in extra:
+                archive.writestr(name, data)
+        return buffer.getvalue()
+
+
+def flip_bits(model, rng):
+    data = bytearray(model.content)
+    for place in rng.integers(len(data), size=rng.integers(1, 4)):
+        data[place] ^= 1 << rng.integers(8)
+    return Case("bits flipped", bytes(data), False, same=True)
+
+
+def cut(model, rng):
+    end = int(rng.integers(len(model.content)))
+    return Case(f"truncated at {end}", model.content[:end], True)
+
+
+def add_garbage(model, rng):
+    junk = rng.bytes(int(rng.integers(1, 3000)))
+    data = junk + model.content if rng.random() < 0.5 else model.content + junk
+    return Case("garbage added", data, False, same=True)
+
+
+def unsigned(model, rng):
+    name = model.arrays()[rng.integers(len(model.arrays()))]
+    model.put(name, model.array(name)[::-1].copy() if model.array(name).ndim else 7)
+    same = model.members[name] == Opened(model.content).members[name]
+    return Case(f"{name} changed, not signed", model.packed(signed=False), not same)
+
+
+@functools.cache
+def bomb_of(megabytes):
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(megabytes << 17))
+    return buffer.getvalue()
+
+
+def bomb(model, rng):
+    size = int(rng.choice([100, 300]))
+    kind = rng.integers(3)
+    if kind == 0:
+        model.members[model.arrays()[0]] = bomb_of(size)
+    elif kind == 1:  # what the header holds
+        model.header["target"] = "y" * (size << 20)
+    else:  # one array, used again and again
+        for _, node in model.nodes("NdArrayNode"):
+            if node.get("type") == "numpy":
+                node["file"] = "0.npy"
+        model.members = {n: d for n, d in model.members.items() if n[0] in "0ms"}
+        model.members["0.npy"] = bomb_of(60)
+    return Case(f"bomb {kind} of {size} MB", model.packed(), True)
+
+
+def lying_sizes(model, rng):
+    """The directory says fewer or more bytes than there are."""
+    data = bytearray(model.packed())
+    start = data.rfind(b"PK\x01\x02")
+    size = int(rng.choice([0, 10, 2**31, 2**32 - 2]))
+    data[start + 24 : start + 28] = size.to_bytes(4, "little")
+    return Case(f"a member says {size} bytes", bytes(data), True)
+
+
+def trees(model, rng):
+    """Indices, thresholds, shapes and lengths of trees."""
+    places = [a["file"] for a in model.attributes("missing_left")]
+    features = [a["file"] for a in model.attributes("feature")]
+    numbers = [a["file"] for a in model.attributes("number")]
+    if not features:
+        return nan_array(model, rng)
+    k = int(rng.integers(len(features)))
+    feature, number = model.array(features[k]), model.array(numbers[k])
+    node = int(rng.integers(len(feature)))
+    kind = int(rng.integers(10))
+    if kind == 0:
+        feature[node] = rng.choice([10**9, 2**31 - 1, 100, 7])
+    elif kind == 1:
+        feature[node] = rng.choice([-2, -(2**31)])
+    elif kind == 2:  # splits without an end
+        feature[:] = 0
+    elif kind == 3:  # a leaf more or less
+        feature[node] = 0 if feature[node] < 0 else -1
+    elif kind == 4:
+        number[node] = rng.choice([np.nan, -np.inf])
+    elif kind == 5:
+        feature = feature[:-1]
+    elif kind == 6:
+        number = number[:, None]
+    elif kind == 7:
+        feature = feature.astype(float)
+    elif kind == 8:
+        feature, number = feature[:0], number[:0]
+    else:  # one path of a thousand splits
+        feature = np.r_[np.zeros(1000), np.full(1001, -1)].astype(np.int32)
+        number = np.zeros(2001)
+        model.put(places[k], np.zeros(2001, bool))
+    model.put(features[k], feature)
+    model.put(numbers[k], number)
+    return Case(f"trees {kind}", model.packed(), True)
+
+
+@functools.cache
+def sklearn_trees():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=5)
+    return model.fit(X, X[:, 0])
+
+
+def tree_predictors(model, rng):
+    """scikit-learn's own trees, whose indices nobody checks."""
+    boosting = pickle.loads(pickle.dumps(sklearn_trees()))
+    for (tree,) in boosting._predictors:
+        if rng.random() < 0.5:
+            tree.nodes["left"][0] = 2**31
+        else:
+            tree.nodes["left"][:] = 0  # a circle
+            tree.nodes["right"][:] = 0
+            tree.nodes["is_leaf"][:] = 0
+    return with_object(model, boosting, "trees of scikit-learn")
+
+
+def with_object(model, thing, name):
+    """The file with another object for a predictor."""
+    parts = {"encoder": 1, "regressor": thing}
+    content = packed(skops.io.dumps(parts), model.header)
+    return Case(name, content, True)
+
+
+def shared_lists(model, rng):
+    def node(depth):
+        node = {
+            "__class__": "list",
+            "__module__": "builtins",
+            "__loader__": "ListNode",
+            "__id__": depth,
+            "content": [],
+        }
+        if depth:
+            again = {**node, "__id__": depth - 1}
+            node["content"] = [inner(depth - 1), again]
+        return node
+
+    inner = functools.cache(node)
+    depth = int(rng.integers(10, 26))
+    replace_attribute(model, rng, node(depth))
+    return Case(f"{2**depth} lists in few", model.packed(), True)
+
+
+def deep(model, rng):
+    depth = int(rng.choice([100, 1_000, 30_000]))
+    node = '{"__class__":"list","__module__":"builtins","__loader__":"ListNode"'
+    text = f'{node},"content":[' * depth + "]}" * depth
+    schema = json.dumps(model.schema).replace('"protocol"', f'"a":{text},"protocol"')
+    model.members["7777777.npy"] = b""
+    data = bytearray(model.packed())
+    # the schema as text: Python's writer does not go so deep
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members.pop("7777777.npy")
+    members[SCHEMA] = schema.encode()
+    return Case(f"{depth} lists deep", resigned(members), True)
+
+
+def resigned(members):
+    import hashlib
+
+    header = json.loads(members[HEADER])
+    rest = {name: data for name, data in members.items() if name != HEADER}
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in rest.items()}
+    rest[HEADER] = json.dumps({**header, "sha256": digest(header, hashes)}).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in rest.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def replace_attribute(model, rng, new):
+    """Put something else for an attribute; return its name."""
+    dicts = [node["content"] for _, node in model.nodes("DictNode") if node["content"]]
+    content = dicts[rng.integers(len(dicts))]
+    name = sorted(content)[rng.integers(len(content))]
+    content[name] = new
+    return name
+
+
+def dtype(model, rng):
+    name = model.arrays()[rng.integers(len(model.arrays()))]
+    array = model.array(name)
+    kind = int(rng.integers(6))
+    refuse = True
+    if kind == 0:  # numpy would unpickle it
+        model.put(name, np.array([Payload()], dtype=object), allow_pickle=True)
+    elif kind == 1:
+        model.put(name, np.zeros(array.shape, "c16"))
+    elif kind == 2:
+        model.put(name, np.zeros(array.shape, [("a", "f8"), ("b", "i4")]))
+    elif kind == 3:
+        model.put(name, np.zeros(array.shape, "M8[s]"))
+    elif kind == 4:
+        model.put(name, np.full(array.shape, "text"))
+        refuse = False  # a name may be another name
+    else:
+        model.put(name, np.zeros(array.shape, "V8"))
+    return Case(f"dtype {kind} of {name}", model.packed(), refuse)
+
+
+def shape(model, rng):
+    name = model.arrays()[rng.integers(len(model.arrays()))]
+    array = model.array(name)
+    new = [array.ravel(), array[None], array.T[..., None], array.ravel()[:0]]
+    new += [np.zeros((0, 10**18), array.dtype), np.resize(array, 3 * array.size + 1)]
+    kind = int(rng.integers(len(new)))
+    model.put(name, new[kind])
+    return Case(f"shape {kind} of {name}", model.packed(), False)
+
+
+def huge_header(model, rng):
+    name = model.arrays()[rng.integers(len(model.arrays()))]
+    n = int(rng.choice([10**6, 10**9, 10**15]))
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({n}, {n}), }}"
+    data = b"\x93NUMPY\x01\x00" + (len(text) + 1).to_bytes(2, "little")
+    model.members[name] = data + text.encode() + b"\n" + bytes(80)
+    return Case(f"{name} says {n} x {n}", model.packed(), True)
+
+
+class Payload:
+    """Would leave a trace where it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+def unknown_types(model, rng):
+    things = [
+        FunctionTransformer(os.mkdir),
+        os.mkdir,
+        functools.partial(os.mkdir, "executed"),
+        operator.methodcaller("predict", 0),
+        np.random.default_rng(0),
+        np.ma.masked_array([1, 2]),
+        {1, 2},
+        slice(0, 10**9),
+        os.system,
+        sklearn_trees(),
+        np.add,
+    ]
+    kind = int(rng.integers(len(things)))
+    return with_object(model, things[kind], f"an object of {type(things[kind])}")
+
+
+def renamed_types(model, rng):
+    """The names of types in the schema, replaced by others."""
+    names = ["os.system", "builtins.eval", "builtins.exec", "subprocess.Popen"]
+    names += ["missfit.cli.main", "numpy.load", "pathlib.Path", "builtins.open"]
+    module, name = names[rng.integers(len(names))].rsplit(".", 1)
+    nodes = model.nodes()
+    node = nodes[rng.integers(len(nodes))][1]
+    node["__module__"], node["__class__"] = module, name
+    return Case(f"{module}.{name} for a type", model.packed(), True)
+
+
+def renamed_loaders(model, rng):
+    names = ["FunctionNode", "MethodNode", "PartialNode", "ConstructorFromReduceNode"]
+    names += ["RandomStateNode", "TreeNode", "SetNode", "CachedNode", "OperatorFuncNode"]
+    nodes = model.nodes()
+    node = nodes[rng.integers(len(nodes))][1]
+    node["__loader__"] = names[rng.integers(len(names))]
+    return Case(f"{node['__loader__']} for a loader", model.packed(), True)
+
+
+def types_as_values(model, rng):
+    name = replace_attribute(
+        model,
+        rng,
+        {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"},
+    )
+    return Case(f"a type for {name}", model.packed(), True)
+
+
+def pickles(model, rng):
+    protocol = int(rng.integers(6))
+    return Case(f"pickle {protocol}", pickle.dumps(Payload(), protocol), True)
+
+
+def paths(model, rng):
+    names = ["../../executed", "/tmp/executed", "..\\executed", "C:\\executed", "a/b"]
+    name = names[rng.integers(len(names))]
+    if rng.random() < 0.5:
+        return Case(f"member {name}", model.packed(extra=[(name, b"x")]), True)
+    files = [n for _, n in model.nodes("NdArrayNode") if n.get("type") == "numpy"]
+    files[rng.integers(len(files))]["file"] = name
+    return Case(f"array in {name}", model.packed(), True)
+
+
+def twice(model, rng):
+    import warnings
+
+    name = [HEADER, SCHEMA, "0.npy"][rng.integers(3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zipfile, about the name
+        data = model.packed(extra=[(name, model.members[name])])
+    return Case(f"{name} twice", data, True)
+
+
+def packing(model, rng):
+    kind = [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA][rng.integers(2)]
+    if rng.random() < 0.5:
+        return Case(f"packed by {kind}", model.packed(compression=kind), True)
+    data = bytearray(model.packed())
+    start = data.rfind(b"PK\x01\x02")
+    data[start + 8] |= 1
+    return Case("encrypted", bytes(data), True)
+
+
+def header(model, rng):
+    """A header that is not that of the model."""
+    changes = [
+        {"version": 1},
+        {"version": 99},
+        {"version": True},
+        {"version": "2"},
+        {"version": None},
+        {"format": "other"},
+        {"rows": 0},
+        {"rows": -5},
+        {"rows": "many"},
+        {"rows": 1e400},
+        {"columns": []},
+        {"columns": {}},
+        {"columns": None},
+        {"columns": model.header["columns"][:-1]},
+        {"columns": model.header["columns"][::-1]},
+        {"columns": [{**c, "missing": 10**9} for c in model.header["columns"]]},
+        {"columns": [{**c, "kind": "date"} for c in model.header["columns"]]},
+        {"columns": [{**c, "levels": ["a"]} for c in model.header["columns"]]},
+        {"patterns": ["zz"]},
+        {"patterns": 3},
+        {"patterns_seen_once": 10**12},
+        {"target": ["y"]},
+        {"predictor": {"a": 1}},
+    ]
+    change = changes[rng.integers(len(changes))]
+    model.header = {**model.header, **change}
+    if rng.random() < 0.1:
+        model.header = [1, 2]
+    if rng.random() < 0.1:
+        model.header.pop(sorted(model.header)[0]) if change else None
+    return Case(f"header {str(change)[:50]}", model.packed(), True)
+
+
+def nan_array(model, rng):
+    floats = [n for n in model.arrays() if model.array(n).dtype.kind == "f"]
+    name = floats[rng.integers(len(floats))]
+    array = model.array(name)
+    value = rng.choice([np.nan, np.inf, -np.inf, 1e308, -1e308])
+    model.put(name, np.full(array.shape, value))
+    return Case(f"{value} in {name}", model.packed(), False)
+
+
+def numbers(model, rng):
+    """Numbers of the schema that count something, replaced."""
+    nodes = [(name, n) for name, n in model.nodes("JsonNode") if n["content"][:1] != '"']
+    name, node = nodes[rng.integers(len(nodes))]
+    value = HUGE[rng.integers(len(HUGE))]
+    node["content"] = json.dumps(value)
+    return Case(f"{name} = {value}", model.packed(), False)
+
+
+def mutated_schema(model, rng):
+    """A node removed, doubled, emptied, or replaced by something else."""
+    nodes = model.nodes()
+    name, node = nodes[rng.integers(len(nodes))]
+    key = sorted(node)[rng.integers(len(node))]
+    new = [None, [], {}, "text", 3, -1.5, [node.get("content")] * 3, True]
+    kind = int(rng.integers(len(new) + 1))
+    if kind == len(new):
+        node.pop(key)
+    else:
+        node[key] = json.loads(json.dumps(new[kind]))
+    return Case(f"schema {kind}: {key} of {name}", model.packed(), False)
+
+
+def swapped_arrays(model, rng):
+    some = rng.permutation(model.arrays())[:2]
+    if len(some) == 2:
+        a, b = map(str, some)
+        model.members[a], model.members[b] = model.members[b], model.members[a]
+    return Case("arrays swapped", model.packed(), False)
+
+
+def raw_deflate(model, rng):
+    """No archive at all, but something that unpacks."""
+    data = b"PK" + zlib.compress(bytes(50 << 20)) if rng.random() < 0.5 else b"PK"
+    return Case("deflated zeros", data, True)
+
+
+KINDS = [
+    flip_bits,
+    cut,
+    trees,
+    mutated_schema,
+    numbers,
+    bomb,
+    shared_lists,
+    tree_predictors,
+    shape,
+    dtype,
+    deep,
+    header,
+    unknown_types,
+    renamed_types,
+    renamed_loaders,
+    types_as_values,
+    nan_array,
+    huge_header,
+    pickles,
+    paths,
+    twice,
+    packing,
+    lying_sizes,
+    swapped_arrays,
+    unsigned,
+    add_garbage,
+    raw_deflate,
+]
+
+
+def hostile_cases(models, n_cases, seed=0):
+    """Yield cases with the good file that each was made from, kinds in turn."""
+    rng = np.random.default_rng(seed)
+    names = sorted(models)
+    for k in range(n_cases):
+        name = names[(k // len(KINDS) + k) % len(names)]
+        case = KINDS[k % len(KINDS)](Opened(models[name]), rng)
+        yield name, case._replace(name=f"{k} {name}: {case.name}")
