@@ -12,7 +12,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -47,8 +47,8 @@ FIELDS = {  # of a node, beside those of every node
     "NdArrayNode": {"type", "file", "shape"},
 }
 ROOT = {"protocol", "_skops_version"}
-# Numbers that a loop at predict counts to. Other integers take no time and no memory.
-LARGEST = {"depth": 100, "order": 20}
+# Numbers that a loop at predict counts to; other integers cost nothing there.
+LARGEST = {"depth": 100}
 
 
 class RefusedError(ValueError):
@@ -95,25 +95,25 @@ def packed(content: bytes, header: dict[str, Any]) -> bytes:
                 node.content["file"] = new
         members = {new: dump.read(old) for old, new in files.items()}
     members[SCHEMA] = json.dumps(schema, separators=(",", ":")).encode()
-    archive = _zip({**members, HEADER: _signed(header, members)}, zipfile.ZIP_DEFLATED)
+    members[HEADER] = signed_header(header, members)
+    archive = zipped(members.items(), zipfile.ZIP_DEFLATED)
     if sum(map(len, members.values())) > _most_unpacked(len(archive)):
-        archive = _zip(
-            {**members, HEADER: _signed(header, members)}, zipfile.ZIP_STORED
-        )
+        archive = zipped(members.items(), zipfile.ZIP_STORED)
     return archive
 
 
-def _signed(header: dict[str, Any], members: dict[str, bytes]) -> bytes:
+def signed_header(header: dict[str, Any], members: dict[str, bytes]) -> bytes:
+    """Return the text of a header with the digest of itself and of other members."""
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
     return json.dumps({**header, DIGEST: digest(header, hashes)}, indent=1).encode()
 
 
-def _zip(members: dict[str, bytes], compression: int) -> bytes:
+def zipped(members: Iterable[tuple[str, bytes]], compression: int) -> bytes:
+    """Return an archive that depends on nothing but its members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, data in members.items():
-            # without the time of writing, equal models give equal files
-            info = zipfile.ZipInfo(name)
+        for name, data in members:
+            info = zipfile.ZipInfo(name)  # without the time of writing
             info.compress_type = compression
             archive.writestr(info, data)
     return buffer.getvalue()
