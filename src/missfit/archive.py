@@ -26,7 +26,7 @@ MOST_UNPACKED = 64 << 20  # bytes that any file may unpack to; beyond that ...
 MOST_RATIO = 20  # ... as many for each byte of the file, so that a bomb is large itself
 MOST_DEPTH = 80  # of objects in objects; the deepest candidate takes 28
 MOST_EMPTY = 1 << 20  # longest side of an array without items
-PROTOCOL = 2  # of skops; readers of older ones are less strict
+PROTOCOL = 2  # of skops 0.14; what reads older ones is less strict
 
 NUMBERS = ("bool", "float32", "float64", "int32", "int64", "uint64")
 LOADERS = {  # of skops, and what each may make; those of objects come from the caller
@@ -40,13 +40,6 @@ LOADERS = {  # of skops, and what each may make; those of objects come from the 
     "TypeNode": {"builtins.float", "builtins.int", "builtins.str"},
 }
 HOLD_OBJECTS = ("ObjectNode", "TupleNode")
-NODE = {"__class__", "__module__", "__loader__", "content"}
-FIELDS = {  # of a node, beside those of every node
-    "DictNode": {"key_types"},
-    "JsonNode": {"is_json"},
-    "NdArrayNode": {"type", "file", "shape"},
-}
-ROOT = {"protocol", "_skops_version"}
 # Numbers that a loop at predict counts to; other integers cost nothing there.
 LARGEST = {"depth": 100}
 
@@ -219,8 +212,9 @@ def _nodes(schema: Any) -> Iterator[Node]:
 
 def _check_schema(schema: Any, types: set[str], archive, most: int) -> set[str]:
     """Check all nodes; return the names of the arrays that they use."""
-    if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL:
-        raise RefusedError(f"its schema is not of skops protocol {PROTOCOL}")
+    protocol = schema.get("protocol") if isinstance(schema, dict) else None
+    if type(protocol) is not int or protocol < PROTOCOL:
+        raise RefusedError(f"its schema is not of skops protocol {PROTOCOL} or later")
     used: set[str] = set()
     size, n_names, n_types = 0, 0, 0
     for node in _nodes(schema):
@@ -252,9 +246,8 @@ def _check_node(node: Node, types: set[str]) -> None:
         raise RefusedError(
             f"it asks for the type {node.type[:80]!r}, which model files may not hold"
         )
-    fields = NODE | FIELDS.get(node.loader, set()) | (ROOT if not node.depth else set())
-    if not fields >= node.content.keys():
-        raise RefusedError("its objects have fields that missfit does not write")
+    if "__id__" in node.content:
+        raise RefusedError("its objects refer to each other, as missfit never writes")
 
 
 def _n_names(node: Node) -> int:

@@ -188,8 +188,8 @@ def save_model(path: str | Path, model: TableModel) -> None:
         raise
     except Exception as error:  # of skops, or of a model that is not as it should be
         raise ModelFileError(
-            f"this model could not be loaded again, so it is not written: "
-            f"{_short(error)}."
+            "this model could not be loaded again, so it is not written: "
+            f"{' '.join(str(error).split())[:300]}"
         ) from error
     with whole_file(path) as part:
         part.write_bytes(content)
@@ -209,10 +209,10 @@ def _portable(thing: Any, rounds: int | None = None) -> Any:
         return None
     if isinstance(thing, Part):
         rounds = thing.rounds
-    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        return type(thing)(*(_portable(item, rounds) for item in thing))
     if isinstance(thing, (list, tuple)):
-        return type(thing)(_portable(item, rounds) for item in thing)
+        items = [_portable(item, rounds) for item in thing]
+        make: Any = getattr(type(thing), "_make", type(thing))  # of a named tuple
+        return make(items)
     if isinstance(thing, BaseEstimator):
         other = copy.copy(thing)
         other.__dict__ = {name: _portable(x) for name, x in vars(thing).items()}

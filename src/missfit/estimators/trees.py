@@ -92,7 +92,7 @@ class FlatTrees:
         if model.loss != "squared_error":
             raise ValueError(f"loss={model.loss!r}; only squared_error is kept flat.")
         trees = [tree.nodes for (tree,) in model._predictors[:rounds]]
-        nodes = np.concatenate(trees) if trees else np.empty(0)
+        nodes: Any = np.concatenate(trees) if trees else np.empty(0)
         if not trees or nodes["is_categorical"].any():
             raise ValueError("no trees, or splits by category; they are not kept flat.")
         leaf = nodes["is_leaf"].astype(bool)
