@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 EXTRAS = ("networks", "study", "table", "dask")  # what users install; not dev, not docs
+BESIDE = ("polars",)  # of dev: scikit-learn has to know what it is given
 
 
 def oldest(requirement: str) -> str | None:
@@ -28,6 +29,9 @@ def main() -> None:
     requirements = list(project["dependencies"])
     for extra in EXTRAS:
         requirements += project["optional-dependencies"][extra]
+    for requirement in project["optional-dependencies"]["dev"]:
+        if requirement.startswith(BESIDE):
+            requirements.append(requirement)
     print("\n".join(filter(None, map(oldest, requirements))))
 
 
