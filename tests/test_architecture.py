@@ -52,7 +52,8 @@ MAY_IMPORT = {
     "report": {"compare", "evidence", "files", "patterns", "study"},
     "tableio": {"columns", "files"},
     "candidates": {"estimators", "networks"},
-    "modelfile": {"estimators", "files", "patterns"},
+    "archive": set(),
+    "modelfile": {"archive", "estimators", "files", "patterns"},
     "serve": {
         "candidates",
         "columns",

@@ -21,7 +21,7 @@ from missfit.columns import shown
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.estimators.calibration import ALL, TOO_FEW
 from missfit.files import whole_file
-from missfit.modelfile import Missingness, TableModel
+from missfit.modelfile import Missingness, ModelFileError, TableModel
 from missfit.patterns import group_rows, pattern_keys
 from missfit.tableio import TableError, TrainingTable, column_names, guess, read_chunks
 
@@ -152,16 +152,30 @@ def _text_columns(model: TableModel) -> list[str]:
 
 def _lines(model: TableModel, frame: Any, watch: _Watch) -> str:
     """Return the lines of a chunk of rows."""
-    try:
-        X = model.encoder.transform(frame)
-    except ValueError as error:
-        place = f" Rows are counted from row {watch.n_rows:,} of the file, here."
-        raise TableError(f"{error}{place if watch.n_rows else ''}") from error
-    watch.see(frame, X)
-    lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
-    watch.kinds.update(kind.tolist())
-    rows = np.column_stack([model.regressor.predict(X), lower, upper]).tolist()
+    with _faults_of_the_model():
+        try:
+            X = model.encoder.transform(frame)
+        except ValueError as error:
+            place = f" Rows are counted from row {watch.n_rows:,} of the file, here."
+            raise TableError(f"{error}{place if watch.n_rows else ''}") from error
+        watch.see(frame, X)
+        lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
+        watch.kinds.update(kind.tolist())
+        rows = np.column_stack([model.regressor.predict(X), lower, upper]).tolist()
     return "".join(f"{p!r},{low!r},{high!r}\n" for p, low, high in rows)
+
+
+@contextlib.contextmanager
+def _faults_of_the_model() -> Iterator[None]:
+    """Say of what a model file that is not as it should be raises what it is."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        raise ModelFileError(
+            f"the model cannot predict these rows ({type(error).__name__}: {error}); "
+            "its file is damaged, or was written with other versions of missfit or "
+            "scikit-learn. Write it again with missfit fit."
+        ) from error
 
 
 class _Watch:
