@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from missfit.estimators.explanation import Score
 from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
+from missfit.estimators.trees import FlatTrees
 from missfit.tables import n_threads
 
 ROUNDS = (50, 200, 500)  # boosting goes on while the last rounds still help
@@ -233,6 +234,8 @@ def few_threads(n_rows: int):
 
 def boosts(estimator: Any) -> bool:
     """Whether the estimator is fitted in rounds that can be looked at one by one."""
+    if isinstance(estimator, FlatTrees):  # as a model file holds them
+        return True
     grows = {"max_iter", "warm_start"} <= set(estimator.get_params(deep=False))
     return grows and hasattr(estimator, "staged_predict")
 
