@@ -394,30 +394,76 @@ def plain_em(data: GaussianData, *, max_iter: int, tol: float) -> GaussianFit:
     return GaussianFit(mean, cov, n_iter, converged, log_likelihood)
 
 
+PRIOR_ROWS = 0.3  # safe from d = 10 to d = 50, and not felt with many rows
+ENOUGH_ROWS = 5.0  # for each feature, from which on nothing more is needed
+
+
+def pseudo_rows(n_rows: float, n_features: int) -> tuple[float, float]:
+    """Return how many pseudo-rows pull the covariance of X, and how many the slopes.
+
+    0.3 and none from 5 rows for each feature on; below, ``d / 2 (1 - n / 5d)`` more of
+    both. Chosen on factor models with 30 % of the values missing, noise of 2 % and of
+    half the signal's standard deviation, R2 without and with them: n x d = 40 x 20,
+    -.08 and .59; 80 x 20, .07 and .53; 200 x 50, .27 and .59; 300 x 200, -.9 and .66.
+    Fits that took 200 steps and more take 10 to 20.
+
+    >>> pseudo_rows(1000, 10), pseudo_rows(50, 100)
+    ((0.3, 0.0), (45.3, 45.0))
+    """
+    more = max(0.0, n_features / 2 - n_rows / (2 * ENOUGH_ROWS))
+    return PRIOR_ROWS + more, more
+
+
 class PenalisedGaussian:
     """M step for a Gaussian (X, y), pulled a little towards where data say nothing.
 
     The covariance of X has an inverse Wishart prior worth ``prior_rows`` rows of
-    uncorrelated features, in standard units; the regression of y on X leaves a variance
-    of at least ``floor`` times that of y. Without them the likelihood of a noise-free
-    target has no bound, and few rows in many dimensions overfit.
+    uncorrelated features, in standard units, and the regression of y on X is fitted as
+    if ``slope_rows`` such rows had y at its mean. It leaves a variance of at least
+    ``floor`` times that of y. Without them the likelihood of a noise-free target has no
+    bound, and few rows in many dimensions overfit.
+
+    A feature without two different values says nothing of the others: it is held at
+    variance 1, without covariances, so that its slope is exactly 0.
     """
 
-    def __init__(self, n_features: int, prior_rows: float, floor: float):
+    def __init__(
+        self,
+        n_features: int,
+        prior_rows: float,
+        floor: float,
+        *,
+        slope_rows: float = 0.0,
+        silent: NDArray[np.bool_] | None = None,
+    ):
         self.d = n_features
         self.prior_rows = prior_rows
+        self.slope_rows = slope_rows
         self.floor = floor
+        nothing = np.zeros(n_features, dtype=bool)
+        self.silent = np.flatnonzero(nothing if silent is None else silent)
+
+    @classmethod
+    def of_data(cls, data: GaussianData, n_features: int, floor: float):
+        """Return the model that suits the rows of a table and its columns."""
+        varies = data.varies[:n_features]
+        prior_rows, slope_rows = pseudo_rows(data.n_rows, int(varies.sum()))
+        return cls(
+            n_features, prior_rows, floor, slope_rows=slope_rows, silent=~varies
+        )
 
     def m_step(self, expected: ExpectedMoments, mean, n_rows: float):
         """Mean and covariance that maximise the expected log-posterior."""
         d = self.d
         shift = expected.first / n_rows
         cov = expected.second / n_rows - np.outer(shift, shift)
+        shift[self.silent] = 0.0
+        set_apart(cov, self.silent)
         inner, cross = cov[:d, :d], cov[:d, d:]
-        slopes = regression_slopes(inner, cross)
-        residual = cov[d:, d:] - slopes.T @ cross
-        values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-        residual = (vectors * np.maximum(values, self.floor)) @ vectors.T
+        ridge = self.slope_rows / n_rows * np.eye(d)
+        slopes = regression_slopes(inner + ridge, cross)
+        # of the rows and of the pseudo-rows
+        residual = at_least(cov[d:, d:] - slopes.T @ cross, self.floor)
         total = n_rows + self.prior_rows
         inner = (n_rows * inner + self.prior_rows * np.eye(d)) / total
         cross = inner @ slopes
@@ -427,10 +473,30 @@ class PenalisedGaussian:
 
     def log_prior(self, cov) -> float:
         """Log-density of the prior, up to a constant."""
-        root = np.linalg.cholesky(cov[: self.d, : self.d])
+        inner, cross = cov[: self.d, : self.d], cov[: self.d, self.d :]
+        root = np.linalg.cholesky(inner)
         half = np.linalg.inv(root)
         log_det = 2 * np.log(np.diag(root)).sum()
-        return -self.prior_rows / 2 * (log_det + np.sum(half**2))
+        height = -self.prior_rows / 2 * (log_det + np.sum(half**2))
+        if self.slope_rows:
+            slopes = half.T @ (half @ cross)
+            residual = cov[self.d :, self.d :] - slopes.T @ cross
+            pull = np.trace(np.linalg.solve(residual, slopes.T @ slopes))
+            height -= self.slope_rows / 2 * pull
+        return height
+
+
+def set_apart(cov: NDArray[np.float64], columns: NDArray[np.intp]) -> None:
+    """Give columns variance 1 and no covariances, in place; (..., k, k)."""
+    cov[..., columns, :] = 0.0
+    cov[..., :, columns] = 0.0
+    cov[..., columns, columns] = 1.0
+
+
+def at_least(residual: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
+    """Raise the eigenvalues of a covariance to a floor."""
+    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
+    return (vectors * np.maximum(values, floor)) @ vectors.T
 
 
 def regression_slopes(inner, cross):

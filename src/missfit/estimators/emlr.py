@@ -24,7 +24,6 @@ from missfit.moments import PatternMoments
 from missfit.patterns import group_rows
 from missfit.sources import comes_in_chunks
 
-PRIOR_ROWS = 0.3  # safe from d = 10 to d = 50, and not felt with many rows
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
 TOL = 1e-5  # log-likelihood per row that a cycle of steps must gain
 WARM_ROWS = 10_000  # rows of a first fit where twice as many and more are kept as rows
@@ -198,7 +197,7 @@ def penalised_fit(
     moments: PatternMoments, data: GaussianData, *, max_iter: int, tol: float
 ) -> GaussianFit:
     """Fit one Gaussian by accelerated EM, with EMLR's prior and floor."""
-    model = PenalisedGaussian(moments.n_features, PRIOR_ROWS, FLOOR)
+    model = PenalisedGaussian.of_data(data, moments.n_features, FLOOR)
     start = np.zeros(data.n_columns), np.eye(data.n_columns)
     if len(moments.rows.X) >= 2 * WARM_ROWS:
         start = _warm_start(moments, data, model, max_iter, tol)
@@ -209,12 +208,10 @@ def _warm_start(moments, data: GaussianData, model, max_iter: int, tol: float):
     """Fit some of the rows first: a step costs as many patterns as there are."""
     step = len(moments.rows.X) // WARM_ROWS
     some = moments.rows.take(np.arange(0, len(moments.rows.X), step))
-    small = GaussianData(PatternMoments.from_data(*some))
+    small = GaussianData(PatternMoments.from_data(*some), data.scales)
     origin = np.zeros(data.n_columns), np.eye(data.n_columns)
     fit = accelerated_em(small, model, origin, max_iter=max_iter, tol=tol)
-    ratio = small.scale / data.scale
-    mean = (small.shift + small.scale * fit.mean - data.shift) / data.scale
-    return mean, fit.cov * ratio * ratio[:, None]
+    return fit.mean, fit.cov
 
 
 def _regression(cov: NDArray[np.float64], d: int) -> NDArray[np.float64]:

@@ -11,9 +11,14 @@ from scipy import special
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from missfit.em import GaussianData, PenalisedGaussian, regression_slopes
+from missfit.em import (
+    GaussianData,
+    PenalisedGaussian,
+    at_least,
+    regression_slopes,
+)
 from missfit.estimators.base import NanRegressor
-from missfit.estimators.emlr import FLOOR, PRIOR_ROWS, penalised_fit
+from missfit.estimators.emlr import FLOOR, penalised_fit
 from missfit.gaussian import ScaledGaussian, missing_given_mask, probit_posterior
 from missfit.moments import PatternMoments
 from missfit.selfmasking import (
@@ -136,10 +141,10 @@ class SelfMaskedLR(NanRegressor):
         data = GaussianData(moments)
         rows = np.flatnonzero(weight)
         points = (np.hstack([X, Y])[rows] - data.shift) / data.scale
-        law, free = self._start(moments, data, points, weight[rows])
         d = X.shape[1]
+        model = PenalisedGaussian.of_data(data, d, FLOOR)
+        law, free = self._start(moments, data, model, points, weight[rows])
         every = RowData(points, weight[rows], d)
-        model = PenalisedGaussian(d, PRIOR_ROWS, FLOOR)
         tol = self.tol / np.sqrt(every.n_rows)
         fit = fit_self_masked(every, law, model, free, max_iter=self.max_iter, tol=tol)
         self.n_iter_ = fit.n_iter
@@ -147,7 +152,7 @@ class SelfMaskedLR(NanRegressor):
         self._keep_curves(fit.law, curve_covariance(every, fit.law, free), free)
         return fit
 
-    def _start(self, moments, data: GaussianData, points, weight):
+    def _start(self, moments, data: GaussianData, model, points, weight):
         """Start at plain EM's law, flat curves and the regression of complete rows.
 
         With many rows, the fit of some of them is the start of the fit of all.
@@ -172,7 +177,6 @@ class SelfMaskedLR(NanRegressor):
         )
         law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
         if some != slice(None):
-            model = PenalisedGaussian(d, PRIOR_ROWS, FLOOR)
             few = RowData(points[some], weight[some], d)
             law = fit_self_masked(
                 few, law, model, free, max_iter=self.max_iter, tol=START_TOL
@@ -365,8 +369,7 @@ def _with_complete_rows(mean, cov, rows, weight, d: int):
     second = (weight[:, None] * gap).T @ gap / weight.sum()
     slopes = regression_slopes(second[:d, :d], second[:d, d:])
     residual = second[d:, d:] - slopes.T @ second[:d, d:]
-    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-    residual = (vectors * np.maximum(values, FLOOR)) @ vectors.T
+    residual = at_least(residual, FLOOR)
     cross = cov[:d, :d] @ slopes
     target = centre[d:] + (mean[:d] - centre[:d]) @ slopes
     return np.append(mean[:d], target), np.block(
