@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.moments import ColumnScales, PatternMoments, column_scales
+from missfit.ridge import pseudo_rows
 from missfit.tables import n_threads
 
 THREADED_PATTERNS = 8192  # with fewer, threads wait for each other more than they work
@@ -395,23 +396,6 @@ def plain_em(data: GaussianData, *, max_iter: int, tol: float) -> GaussianFit:
 
 
 PRIOR_ROWS = 0.3  # safe from d = 10 to d = 50, and not felt with many rows
-ENOUGH_ROWS = 5.0  # for each feature, from which on nothing more is needed
-
-
-def pseudo_rows(n_rows: float, n_features: int) -> tuple[float, float]:
-    """Return how many pseudo-rows pull the covariance of X, and how many the slopes.
-
-    0.3 and none from 5 rows for each feature on; below, ``d / 2 (1 - n / 5d)`` more of
-    both. Chosen on factor models with 30 % of the values missing, noise of 2 % and of
-    half the signal's standard deviation, R2 without and with them: n x d = 40 x 20,
-    -.08 and .59; 80 x 20, .07 and .53; 200 x 50, .27 and .59; 300 x 200, -.9 and .66.
-    Fits that took 200 steps and more take 10 to 20.
-
-    >>> pseudo_rows(1000, 10), pseudo_rows(50, 100)
-    ((0.3, 0.0), (45.3, 45.0))
-    """
-    more = max(0.0, n_features / 2 - n_rows / (2 * ENOUGH_ROWS))
-    return PRIOR_ROWS + more, more
 
 
 class PenalisedGaussian:
@@ -447,9 +431,9 @@ class PenalisedGaussian:
     def of_data(cls, data: GaussianData, n_features: int, floor: float):
         """Return the model that suits the rows of a table and its columns."""
         varies = data.varies[:n_features]
-        prior_rows, slope_rows = pseudo_rows(data.n_rows, int(varies.sum()))
+        more = pseudo_rows(data.n_rows, int(varies.sum()))
         return cls(
-            n_features, prior_rows, floor, slope_rows=slope_rows, silent=~varies
+            n_features, PRIOR_ROWS + more, floor, slope_rows=more, silent=~varies
         )
 
     def m_step(self, expected: ExpectedMoments, mean, n_rows: float):

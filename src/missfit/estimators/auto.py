@@ -38,7 +38,7 @@ from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
 from missfit.estimators.race import HOPELESS, Race, Runner, Scout
 from missfit.estimators.self_masked_lr import SelfMaskedLR
-from missfit.moments import PatternMoments, check_weight
+from missfit.moments import PatternMoments, row_counts
 from missfit.sources import comes_in_chunks, named_columns
 from missfit.tables import with_nan
 
@@ -144,7 +144,9 @@ class AutoRegressor(NanRegressor):
         y : array-like of shape (n,), or str
             The target, or the name of its column.
         sample_weight : array-like of shape (n,), or str, optional
-            Weights of the rows in every fit and in the held-out errors.
+            Weights of the rows in every fit and in the held-out errors; a weight of 2
+            equals repeating the row, and weights that sum to 1 are refused (see
+            `missfit.EMLR.fit`).
         groups : array-like of shape (n,), optional
             Rows of one group (a school, a patient) are held out together.
         """
@@ -266,7 +268,7 @@ class AutoRegressor(NanRegressor):
         X, y = checked[0], np.asarray(checked[1], dtype=np.float64)
         weight = np.ones(len(X))
         if sample_weight is not None:
-            weight = check_weight(sample_weight, len(X))
+            weight = row_counts(sample_weight, len(X))
         if groups is not None:
             groups = np.asarray(groups)
             check_consistent_length(X, groups)
