@@ -14,6 +14,7 @@ from missfit.em import (
     GaussianFit,
     PenalisedGaussian,
     accelerated_em,
+    distance_left,
     plain_em,
     regression_slopes,
 )
@@ -26,6 +27,7 @@ from missfit.sources import comes_in_chunks
 
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
 TOL = 1e-5  # log-likelihood per row that a cycle of steps must gain
+FAR = 0.01  # standard deviations that parameters may be from where EM would end
 WARM_ROWS = 10_000  # rows of a first fit where twice as many and more are kept as rows
 
 
@@ -42,6 +44,8 @@ class EMLR(PatternPredictor):
     algorithm : {"accelerated", "reference"}
         "accelerated" is EM with SQUAREM steps, a covariance pulled towards the diagonal
         by 0.3 pseudo-rows, and at least 5e-4 of the variance of y left unexplained.
+        With n < 5d rows, d / 2 (1 - n / 5d) more pseudo-rows pull the covariance and
+        the slopes.
         "reference" is the plain EM of R's package norm, which the paper's authors used:
         no prior, at most 1,000 iterations; with noise-free data it stops long before it
         has converged.
@@ -49,8 +53,9 @@ class EMLR(PatternPredictor):
         Most EM steps; "accelerated" ends the cycle of three that it is in.
     tol : float, optional
         "accelerated" stops once a cycle of three steps gains less log-likelihood per
-        row than this, by default 1e-5; "reference" once no parameter in standard units
-        moves by more, by default the square root of machine epsilon.
+        row than this, by default 1e-5 (and warns where that is far from the end, as
+        with nine in ten values missing); "reference" once no parameter in standard
+        units moves by more, by default the square root of machine epsilon.
 
     Attributes
     ----------
@@ -70,9 +75,10 @@ class EMLR(PatternPredictor):
     Notes
     -----
     A pattern never seen, a feature missing only at predict and a row with nothing
-    observed (predicted by the mean of y) need no rule of their own. A feature all
-    missing at fit is ignored; a constant one too. Collinear features and fewer rows
-    than features are held by the prior ("reference" may fail on them, and says so).
+    observed (predicted by the mean of y) need no rule of their own. A feature without
+    two different values at fit (all missing, or constant) is ignored, whatever its
+    values at predict. Collinear features and fewer rows than features are held by the
+    prior ("reference" may fail on them, and says so).
 
     Examples
     --------
@@ -114,13 +120,9 @@ class EMLR(PatternPredictor):
         else:
             tol = TOL if self.tol is None else self.tol
             fit = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
-        if not fit.converged:
-            warnings.warn(
-                f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
-                "are often good long before; raise max_iter or tol to be sure.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        unfinished = self._unfinished(fit, data, moments.n_features)
+        if unfinished:
+            warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
         d = moments.n_features
         self.mean_ = data.shift + data.scale * fit.mean
         self.covariance_ = fit.cov * data.scale * data.scale[:, None]
@@ -146,6 +148,27 @@ class EMLR(PatternPredictor):
         one = self._y_ndim_ == 1
         self.coef_ = slopes[0] if one else slopes
         self.intercept_ = float(intercept[0]) if one else intercept
+
+    def _unfinished(self, fit: GaussianFit, data: GaussianData, d: int) -> str:
+        """Say what is left of a fit that has not converged, or nothing."""
+        if not fit.converged:
+            return (
+                f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
+                "are often good long before; raise max_iter or tol to be sure."
+            )
+        if self.algorithm == "reference":
+            return ""
+        model = PenalisedGaussian.of_data(data, d, FLOOR)
+        left = distance_left(data, model, fit)
+        if left <= FAR:
+            return ""
+        return (
+            f"EM stopped after {fit.n_iter} steps, since a cycle of them gains less "
+            f"log-likelihood than tol={TOL if self.tol is None else self.tol:g} per "
+            f"row, but parameters may still move by {left:.2g} standard deviations: it "
+            "is slow where most values are missing. Predictions are often good long "
+            "before; lower tol to be sure."
+        )
 
     def _reference(self, data: GaussianData) -> GaussianFit:
         tol = np.sqrt(np.finfo(float).eps) if self.tol is None else self.tol
