@@ -54,8 +54,8 @@ class ConstantImputedLR(PatternPredictor):
     >>> X = rng.normal(size=(300, 2))
     >>> y = X.sum(axis=1)
     >>> X[:100, 1] = np.nan
-    >>> ConstantImputedLR().fit(X, y).predict([[1.0, np.nan]]).round(1).tolist()
-    [1.0]
+    >>> ConstantImputedLR().fit(X, y).predict([[1.0, 2.0]]).round(1).tolist()
+    [3.0]
     """
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:

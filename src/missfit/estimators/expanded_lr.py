@@ -146,7 +146,8 @@ class ExpandedLR(PatternPredictor):
             return [s.at for s in self._solutions(train, alphas, scale)]
 
         self.alpha_, self.cv_scores_ = choose_alpha(alphas, splits, path)
-        self._warn_of_origin(scales, moments.n_features)
+        if len(kept) > 1:  # the intercept of a single pattern is not penalised
+            self._warn_of_origin(scales, moments.n_features)
         (solution,) = self._solutions(moments, (self.alpha_,), scale)
         self._maps_seen_ = solution.maps
         b = solution.intercept

@@ -90,9 +90,9 @@ class PatternMixtureLR(PatternPredictor):
     Notes
     -----
     A pattern never seen is predicted by all components, weighted by their shares and
-    by how well they explain the values observed. Features all missing at fit and
-    constant ones are ignored. Each covariance is pulled by d + 1 pseudo-rows towards
-    that of one component.
+    by how well they explain the values observed. Features without two different values
+    at fit (all missing, or constant) are ignored. Each covariance is pulled by d + 1
+    pseudo-rows towards that of one component.
 
     Examples
     --------
@@ -130,9 +130,10 @@ class PatternMixtureLR(PatternPredictor):
         data = GaussianData(moments)
         one = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
         d = moments.n_features
-        # each covariance is pulled by d + 1 rows towards that of one component
         apart = PenalisedGaussian.of_data(data, d, FLOOR)
-        model = PenalisedMixture(one.cov[:d, :d], d + 1.0, apart)
+        # each covariance is pulled towards that of one component
+        prior_rows = float(data.varies[:d].sum()) + 1.0
+        model = PenalisedMixture(one.cov[:d, :d], prior_rows, apart)
         fits = self._candidates(moments, data, one, model)
         to_data = -float(data.n_observed @ np.log(data.scale))  # densities of the data
         self.bic_ = {
