@@ -28,7 +28,8 @@ class ConditionalImputedLR(PatternPredictor):
 
         f(x, m) = b0 + b'E[X | x_obs] + g'm
 
-    with the ridge strength of the least generalised cross-validation error. Where
+    with the ridge strength of the least generalised cross-validation error (with fewer
+    than five rows for each of its k columns, of at least k / 2 (1 - n / 5k)). Where
     (X, y) is Gaussian and values are missing at random it is EMLR with a few more
     coefficients; where the mask says something of y, or y is not quite linear, the
     indicators and the regression after the imputation take it in. One indicator stands
@@ -54,9 +55,10 @@ class ConditionalImputedLR(PatternPredictor):
     -----
     Fitted from pattern moments: in a pattern the imputed features are an affine
     function of the observed ones, and the indicators are constant. A pattern never seen
-    and a row with nothing observed need no rule of their own. A feature all missing at
-    fit is ignored, one missing only at predict is imputed. Constant, collinear or too
-    many features are held by the ridge.
+    and a row with nothing observed need no rule of their own. The values of a feature
+    without two different ones at fit (all missing, or constant) are ignored; a feature
+    missing only at predict is imputed. Collinear or too many features are held by the
+    ridge.
 
     Examples
     --------
