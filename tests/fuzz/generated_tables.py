@@ -30,9 +30,9 @@ class GeneratedTable(NamedTuple):
     X, y : ndarray of shape (n, d) and (n,)
     weight : ndarray of shape (n,), or None
     new : ndarray of shape (m, d)
-        Rows of the same law as X, moved into the range of the values that X shows of
-        each feature; what is missing in them is drawn anew. A feature that is all
-        missing in X has values here.
+        Rows of the same law as X, moved into the range of the values that the rows of
+        weight > 0 show of each feature; what is missing in them is drawn anew. A
+        feature that is all missing in X has values here.
     kinds : tuple of str
         What each column is.
     """
@@ -64,7 +64,8 @@ def generated_table(seed: int) -> GeneratedTable:
     for j, kind in enumerate(kinds):
         missing[:n, j] |= _hidden(rng, kind, n, weight)
     X = np.where(missing, np.nan, whole)[:n]
-    new = _into_range(whole[n:], X)
+    counted = slice(None) if weight is None else weight > 0
+    new = _into_range(whole[n:], X[counted])
     rate = rng.choice([0.0, 0.3, 0.6], (N_NEW, 1))  # some rows whole, some nearly empty
     new[rng.random(new.shape) < rate] = np.nan
     y = y * 10.0 ** rng.integers(-3, 4) + rng.choice([0.0, 1e3])

@@ -51,9 +51,10 @@ NETWORKS = {  # several seconds a table
 def furthest(model, seed):
     """How far predictions leave the range of y, in ranges; None if rows are refused."""
     table = generated_table(seed)
-    model, weights, seen = clone(model), {}, table.y
+    model, weights, X, y = clone(model), {}, table.X, table.y
     if table.weight is not None and has_fit_parameter(model, "sample_weight"):
-        weights, seen = {"sample_weight": table.weight}, table.y[table.weight > 0]
+        weights, counted = {"sample_weight": table.weight}, table.weight > 0
+        X, y = X[counted], y[counted]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare patterns, few steps: the point of it
         try:
@@ -62,7 +63,7 @@ def furthest(model, seed):
             if "fewer than the" in str(error):  # folds that cross-validation asks for
                 return None
             raise
-        return max(ranges_outside(model.predict(X), seen) for X in (table.X, table.new))
+        return max(ranges_outside(model.predict(rows), y) for rows in (X, table.new))
 
 
 def wild(model, seeds):
