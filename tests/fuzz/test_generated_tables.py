@@ -78,8 +78,8 @@ def wild(model, seeds):
 
 @pytest.mark.parametrize("name", ["ConstantImputedLR", "ConditionalImputedLR", "EMLR"])
 def test_predictions_stay_near_the_range_of_y(name):
-    # 110, 189 and 218 had coefficients of 1e9 for columns empty at fit
-    assert not wild(LINEAR[name], [*range(12), 110, 189, 218])
+    # 218 and 224 had coefficients of 1e9 for columns without two values at fit
+    assert not wild(LINEAR[name], [*range(12), 218, 224])
 
 
 @pytest.mark.slow
