@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "moments": {"patterns", "tables"},
     "maps": {"patterns", "tables"},
     "gaussian": {"maps", "patterns", "tables"},
-    "em": {"moments", "tables"},
+    "em": {"moments", "ridge", "tables"},
     "mixture": {"em"},
     "selfmasking": {"em", "gaussian", "tables"},
     "ridge": set(),

@@ -573,3 +573,12 @@ def test_the_explanation_reads_as_a_page(rng):
     assert "Chosen: EMLR" in text
     assert "Worth measuring" in text
     assert model.explain().regime.patterns == 8
+
+
+def test_a_fold_may_train_on_nothing_observed(rng):
+    # one row holds the only value: the fold that tests it has no column to boost
+    X = np.full((40, 2), np.nan)
+    X[3, 0] = 1.0
+    y = rng.standard_normal(40)
+    model = AutoRegressor(random_state=0).fit(X, y)
+    assert np.abs(model.predict(X) - y.mean()).max() < np.ptp(y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -12,6 +13,7 @@ from laws import small_law
 from missfit import (
     EMLR,
     MICELR,
+    AutoRegressor,
     ConstantImputedLR,
     ExpandedLR,
     PartialPooling,
@@ -177,3 +179,19 @@ def test_bases_that_cannot_serve_are_refused(rng):
     with pytest.raises(TypeError, match="takes no sample_weight"):
         PartialPooling(KNeighborsRegressor()).fit(X, y, np.ones(len(X)))
     assert clone(PartialPooling(EMLR(tol=1e-3))).base.tol == 1e-3
+
+
+def test_it_is_linear_only_if_its_base_is():
+    assert PartialPooling(EMLR()).is_linear
+    assert not PartialPooling(HistGradientBoostingRegressor()).is_linear
+    assert PartialPooling(PartialPooling(EMLR())).is_linear
+
+
+def test_the_default_takes_it_for_a_flexible_part_where_its_base_is_one(rng):
+    X = rng.normal(size=(200, 2))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=200)
+    X[::4, 1] = np.nan
+    flexible = PartialPooling(HistGradientBoostingRegressor(max_iter=30))
+    model = AutoRegressor([EMLR(), flexible], random_state=0).fit(X, y)
+    assert isinstance(model.base_, EMLR)
+    assert any("on residuals" in score.name for score in model.scores_)

@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments, Points, check_weight
+from missfit.moments import PatternMoments, Points, check_weight, row_counts
 from missfit.patterns import PatternGroups, group_rows
 from missfit.ridge import check_alphas
 from missfit.sources import comes_in_chunks, is_dask, named_columns, open_source
@@ -179,7 +179,10 @@ class PatternPredictor(NanRegressor):
             The target, or several. Where X has columns with names, their names: the
             features are then all other columns. None where chunks hold it.
         sample_weight : array-like of shape (n,), or str, optional
-            A weight of 2 equals repeating the row. Or the name of its column.
+            A weight of 2 equals repeating the row, so that the sum of the weights is
+            the number of rows that priors and ridges are measured against. Relative
+            weights, such as those that sum to 1, are refused: multiply them by n over
+            their sum. Or the name of its column.
         """
         if comes_in_chunks(X):
             return self._fit_source(X, y, sample_weight)
@@ -188,6 +191,8 @@ class PatternPredictor(NanRegressor):
         X, y = trial._check_fit(X, y)
         trial._check_parameters(X.shape[1])
         trial._y_ndim_ = y.ndim
+        if sample_weight is not None:
+            sample_weight = row_counts(sample_weight, len(X))
         if trial._needs_folds():
             moments, splits = moments_and_splits(X, y, sample_weight, self.cv)
         else:

@@ -52,9 +52,15 @@ class FoldModel(NamedTuple):
     model: Any
     columns: NDArray[np.intp]
 
+    def take(self, inputs: NDArray) -> NDArray:
+        """Return the columns; one of zeros where there are none to learn from."""
+        if not len(self.columns):
+            return np.zeros((len(inputs), 1))
+        return inputs[:, self.columns]
+
     def stages(self, inputs: NDArray) -> Iterator[NDArray]:
         """Yield the predictions after each round; the one there is without rounds."""
-        inputs = inputs[:, self.columns]
+        inputs = self.take(inputs)
         if boosts(self.model):
             yield from self.model.staged_predict(inputs)
         else:
@@ -154,7 +160,7 @@ class Learner:
         # a column can be empty inside a fold, which boosting does not take
         columns = np.flatnonzero(~np.isnan(seen.inputs).all(axis=0))
         fold = FoldModel(clone(self.estimator), columns)
-        inputs = seen.inputs[:, columns]
+        inputs = fold.take(seen.inputs)
         plain = (seen.weight == 1.0).all()
         weights = {} if plain else {"sample_weight": seen.weight}
         steps = (self.rounds,) if self.rounds else ROUNDS
