@@ -14,9 +14,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from fuzz.generated_tables import generated_table, ranges_outside
+from generated_tables import generated_table, ranges_outside
 from missfit import (
     EMLR,
+    MICELR,
     MLP,
     AutoRegressor,
     ConditionalImputedLR,
@@ -35,6 +36,7 @@ LINEAR = {
     "ConstantImputedLR": ConstantImputedLR(),
     "ConditionalImputedLR": ConditionalImputedLR(),
     "EMLR": EMLR(),
+    "MICELR": MICELR(),
     "FactorizedLR": FactorizedLR(),
     "FactorizedLR order 0": FactorizedLR(order=0),
     "ExpandedLR": ExpandedLR(min_rows=30, fallback=ConstantImputedLR(), centred=True),

@@ -10,8 +10,13 @@ from sklearn.linear_model import LinearRegression
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.chained_regressions import Chain, fit_chain
-from missfit.moments import PatternMoments, check_weight, column_scales
+from missfit.moments import PatternMoments, column_scales, row_counts
+from missfit.ridge import pseudo_rows, ridge_path
 from missfit.sources import comes_in_chunks, named_columns
+
+HELD_ROWS = 1.0
+ENOUGH_ROWS = 3.0  # for each slope
+ENOUGH_VALUES = 10.0  # observed, of a feature
 
 
 class MICELR(NanRegressor):
@@ -24,8 +29,9 @@ class MICELR(NanRegressor):
     Parameters
     ----------
     bounded : bool
-        Impute in standard units, and keep each imputed value within the range of its
-        feature at fit. False is the paper's way: the features as they are, and
+        Impute in standard units, keep each imputed value within the range of its
+        feature at fit, and hold the slopes of the regression by a little ridge. False
+        is the paper's way: the features as they are, plain least squares, and
         imputations that are not bounded and explode now and then.
     max_iter : int
         Most rounds of imputation.
@@ -41,10 +47,11 @@ class MICELR(NanRegressor):
     -----
     Any pattern can be imputed, seen or not; a row with nothing observed gets the
     chained predictions from the means. A feature all missing at fit is ignored.
-    Constant or collinear features and fewer rows than features get the least squares
-    solution of least norm. The units of the features do not matter, unless
-    ``bounded=False``: the regularisation inside the chained regressions, and when they
-    end, depend on them.
+    A row's worth of ridge holds each slope, and more where rows or observed values are
+    few; with ``bounded=False`` there is none, and constant or collinear features get
+    the least squares solution of least norm. The units of the features do not matter,
+    unless ``bounded=False``: the regularisation inside the chained regressions, and
+    when they end, depend on them.
 
     Examples
     --------
@@ -73,18 +80,16 @@ class MICELR(NanRegressor):
         y : array-like of shape (n,) or (n, t), str or list of str
             The target, or several; or the names of their columns.
         sample_weight : array-like of shape (n,), or str, optional
-            A weight of 2 equals repeating the row. Weights that are below 1 on average
-            are raised to it: the regularisation would take the rows for fewer than
-            they are.
+            A weight of 2 equals repeating the row. Or the name of its column. Weights
+            that sum to 1 are refused: they count rows (see `missfit.EMLR.fit`).
         """
         X, y, sample_weight = named_columns(X, y, sample_weight)
         trial = self._trial()
         X, y = trial._check_fit(X, y)
         weight = None
         if sample_weight is not None:
-            weight = check_weight(sample_weight, len(X))
+            weight = row_counts(sample_weight, len(X))
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-            weight = weight / min(1.0, weight.mean())
         trial._fit_rows(X, y, weight)
         return self._become(trial)
 
@@ -104,7 +109,12 @@ class MICELR(NanRegressor):
         self._chain_ = tuple(chain)
         self.n_iter_ = max(1, len(chain.coef))
         # predictions in the units of the chain, where large means lose no digits
-        self._line_ = intercept, slopes = _least_squares(filled, y, weight)
+        if self.bounded:
+            n_observed = scales.count[:d][self._used_]
+            line = _held_least_squares(filled, y, weight, n_observed)
+        else:
+            line = _least_squares(filled, y, weight)
+        self._line_ = intercept, slopes = line
         coef = np.zeros((*y.shape[1:], d))
         coef[..., self._used_] = slopes
         self.coef_ = coef / self._scale_
@@ -139,3 +149,25 @@ def _least_squares(X: NDArray, y: NDArray, weight: NDArray | None) -> tuple[Any,
         return np.average(y, axis=0, weights=weight), np.zeros((*y.shape[1:], 0))
     regression = LinearRegression().fit(X, y, sample_weight=weight)
     return regression.intercept_, regression.coef_
+
+
+def _held_least_squares(
+    X: NDArray, y: NDArray, weight: NDArray | None, n_observed: NDArray
+) -> tuple[Any, Any]:
+    """Least squares with `HELD_ROWS` more rows for each slope, which say that it is 0.
+
+    Imputed values follow from the others, so that columns with many of them are nearly
+    collinear, and least squares finds slopes of any size: in 6 % of tables of 3 to 200
+    rows predictions went more than 10 ranges of y beyond its range. A feature with few
+    observed values is held by as many more rows as it lacks.
+    """
+    weight = np.ones(len(X)) if weight is None else weight
+    total = weight.sum()
+    mean, centre = weight @ X / total, weight @ y / total
+    Z, rest = X - mean, (y - centre).reshape(len(y), -1)
+    hold = HELD_ROWS + pseudo_rows(total, X.shape[1], ENOUGH_ROWS)
+    hold = hold + np.maximum(0.0, ENOUGH_VALUES - n_observed)
+    gram = (Z.T * weight) @ Z + np.diag(hold)
+    (slopes,) = ridge_path(gram, (Z.T * weight) @ rest, (0.0,))
+    coef = slopes.T.reshape(*y.shape[1:], -1)
+    return centre - coef @ mean, coef
