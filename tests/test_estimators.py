@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import hide, random_cov
-from generated_tables import generated_table, ranges_outside
+from fuzz.generated_tables import generated_table, ranges_outside
 from laws import small_law
 from missfit import (
     EMLR,

@@ -11,10 +11,10 @@ each network: ``pytest tests/fuzz/test_generated_tables.py -m slow -n auto``.
 import warnings
 
 import pytest
+from generated_tables import generated_table, ranges_outside
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from generated_tables import generated_table, ranges_outside
 from missfit import (
     EMLR,
     MICELR,
