@@ -456,7 +456,7 @@ def test_the_third_argument_is_the_weights_as_everywhere_else(rng):
     covered = (lower <= y[~bad]) & (y[~bad] <= upper)
     assert covered.mean() == pytest.approx(0.9, abs=0.04)
     # only ratios of weights matter
-    model.fit(X, y, 1e-3 * weight)
+    model.fit(X, y, 0.5 * weight)
     np.testing.assert_allclose(model.predict_interval(X[~bad]), (lower, upper))
     with pytest.raises(TypeError, match="positional argument"):
         model.fit(X, y, None, np.arange(2000))

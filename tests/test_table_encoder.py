@@ -228,7 +228,7 @@ def test_set_output_and_names():
         EMLR(),
         MICELR(),
         ConstantImputedLR(),
-        ExpandedLR(min_rows=30, fallback=ConstantImputedLR()),
+        ExpandedLR(min_rows=30, fallback=ConstantImputedLR(), centred=True),
     ],
     ids=lambda predictor: type(predictor).__name__,
 )
@@ -276,7 +276,7 @@ def test_what_cannot_be_read_is_named(values, text):
         (
             [1, 2],
             pd.Series([1, 10**400], dtype=object),
-            r"numbers at fit, and now 1000",
+            r"numbers at fit, and now a whole number of 1329 bits",
         ),
         ([True, False], [1.0, 2.0], r"'a' held booleans at fit, and now 2\.0"),
         (["2020-01-01"], [3.0], r"'a' held dates at fit, and now 3\.0"),

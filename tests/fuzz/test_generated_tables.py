@@ -62,8 +62,8 @@ def furthest(model, seed):
         try:
             model.fit(table.X, table.y, **weights)
         except ValueError as error:
-            if "fewer than the" in str(error):  # folds that cross-validation asks for
-                return None
+            if "fewer than the" in str(error) or "no split" in str(error):
+                return None  # too few rows for the folds of the cross-validation
             raise
         return max(ranges_outside(model.predict(rows), y) for rows in (X, table.new))
 

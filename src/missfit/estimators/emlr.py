@@ -30,6 +30,10 @@ TOL = 1e-5  # log-likelihood per row that a cycle of steps must gain
 # standard deviations from where EM would end: .005 to .2 where 90 % of the values are
 # missing (6 x 1,000 rows), 2e-4 where half are
 FAR = 0.005
+# The share of rows that observe a feature, up to which this is looked at: where more
+# do, what is left is small beside the error of estimation (0.006 to 0.02 with half
+# observed and a y without noise), and predictions do not change.
+SPARSE = 0.25
 WARM_ROWS = 10_000  # rows of a first fit where twice as many and more are kept as rows
 
 
@@ -122,7 +126,7 @@ class EMLR(PatternPredictor):
         else:
             tol = TOL if self.tol is None else self.tol
             fit = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
-        unfinished = self._unfinished(fit, data, moments.n_features)
+        unfinished = self._unfinished(fit, data, moments)
         if unfinished:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
         d = moments.n_features
@@ -151,16 +155,19 @@ class EMLR(PatternPredictor):
         self.coef_ = slopes[0] if one else slopes
         self.intercept_ = float(intercept[0]) if one else intercept
 
-    def _unfinished(self, fit: GaussianFit, data: GaussianData, d: int) -> str:
+    def _unfinished(
+        self, fit: GaussianFit, data: GaussianData, moments: PatternMoments
+    ) -> str:
         """Say what is left of a fit that has not converged, or nothing."""
         if not fit.converged:
             return (
                 f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
                 "are often good long before; raise max_iter or tol to be sure."
             )
-        if self.algorithm == "reference":
+        observed = moments.count @ ~moments.patterns / moments.count.sum()
+        if self.algorithm == "reference" or observed.min(initial=1.0) > SPARSE:
             return ""
-        model = PenalisedGaussian.of_data(data, d, FLOOR)
+        model = PenalisedGaussian.of_data(data, moments.n_features, FLOOR)
         left = distance_left(data, model, fit)
         if left <= FAR:
             return ""
