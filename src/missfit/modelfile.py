@@ -46,7 +46,7 @@ TRUSTED = (
     "missfit.estimators.table_encoder.TableEncoder",
     "missfit.gaussian.ScaledGaussian",
     "missfit.maps.AffineMaps",
-    "missfit.networks.base.Units",
+    "missfit.networks.units.Units",
     "missfit.networks.mlp.MLP",
     "missfit.networks.neumiss.NeuMiss",
     "numpy.dtype",

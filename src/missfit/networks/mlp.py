@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.networks.base import (
-    Job,
-    NetworkRegressor,
-    Units,
-    bucket,
-    check_decays,
-    float_type,
-)
+from missfit.moments import Rows
+from missfit.networks.network import Params, Recipe, bucket
+from missfit.networks.regressor import NetworkRegressor, check_decays
+from missfit.networks.units import Units
 
 STEPS, EPOCHS = 2500, 100  # at least, of the default schedule
 
@@ -102,10 +98,10 @@ class MLP(NetworkRegressor):
         """Not in the preset: the authors set no seed."""
         return self.preset != "paper"
 
-    def _recipe(self, trainer, n_rows: int):
+    def _recipe(self, n_rows: int) -> Recipe:
         if self.preset == "paper":
-            return trainer.Recipe()
-        return trainer.Recipe(
+            return Recipe()
+        return Recipe(
             learning_rate=1e-2,
             cosine=True,
             patience=None,
@@ -116,26 +112,25 @@ class MLP(NetworkRegressor):
         self._x_units_ = Units.of(_zeros_and_mask(X), weight)
         self._y_units_ = Units.of(y, weight)
         if self.preset == "paper":
-            self._y_units_ = Units(np.zeros(y.shape[1]), np.ones(y.shape[1]))
+            self._y_units_ = Units.unchanged(y.shape[1])
 
     def _inputs(self, X: NDArray) -> NDArray:
         return self._x_units_.standard(_zeros_and_mask(X))
 
-    def _start(self, seed: int, X, y, weight) -> dict[str, NDArray]:
+    def _start(self, seed: int, rows: Rows) -> Params:
         from missfit.networks.functions import mlp_start
 
         n_inputs, n_targets = len(self._x_units_.shift), len(self._y_units_.shift)
         return mlp_start(seed, n_inputs, self.width_, n_targets)
 
-    def _kind(self, job: Job) -> tuple:
+    def _apply(self) -> Any:
         from missfit.networks.functions import mlp_apply
 
-        n_inputs, width, n_targets = (
-            *job.starts[0]["W1"].shape,
-            job.starts[0]["W2"].shape[1],
-        )
-        sizes = bucket(n_inputs), bucket(width), n_targets
-        return mlp_apply, float_type(len(job.X)), *sizes
+        return mlp_apply
+
+    def _sizes(self, params: Params) -> tuple[int, ...]:
+        n_inputs, width = params["W1"].shape
+        return bucket(n_inputs), bucket(width), params["W2"].shape[1]
 
     def _evaluate(self, params, inputs: NDArray) -> NDArray:
         hidden = np.maximum(inputs @ params["W1"] + params["b1"], 0.0)

@@ -1,0 +1,137 @@
+"""One fit among many: a model's rows, the networks it needs, and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from missfit.moments import Rows
+from missfit.networks.network import Params, Trained
+
+Split = tuple[NDArray, NDArray]  # training rows, held-out rows
+
+
+class Start(NamedTuple):
+    """Where a network starts, and the seed of its walks."""
+
+    seed: int
+    params: Params
+
+
+class Try(NamedTuple):
+    """A weight decay on the training rows of one split."""
+
+    decay: float
+    split: int
+    start: Start
+
+
+@dataclass
+class Job:
+    """One fit: tries of weight decays on the splits, then final networks on all rows.
+
+    Attributes
+    ----------
+    model : MLP or NeuMiss
+        The model that becomes fitted.
+    rows : Rows
+        All of positive weight.
+    decays : tuple of float
+        To choose from; where there is one, nothing is tried.
+    splits : list of (training rows, held-out rows)
+    tries : list of Try
+        All weight decays on all splits, the decay first.
+    finals : list of Start
+        Networks that train on all rows; the one of the lowest loss is kept.
+    position : int
+        The place of the model among those that are fitted together.
+    scores : list of float
+        The R2 of each try, None until it is known.
+    trained : list of Trained
+        The final networks, None until they are there.
+    """
+
+    model: Any
+    rows: Rows
+    decays: tuple[float, ...]
+    splits: list[Split]
+    tries: list[Try]
+    finals: list[Start]
+    position: int = 0
+    scores: list[float | None] = field(init=False)
+    trained: list[Trained | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scores = [None] * len(self.tries)
+        self.trained = [None] * len(self.finals)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether all tries have a score."""
+        return None not in self.scores
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all final networks are trained."""
+        return None not in self.trained
+
+    def choose(self) -> None:
+        """Set the weight decay of the model: the best mean score over the splits."""
+        model, decays = self.model, self.decays
+        model.weight_decay_, model.cv_scores_ = decays[0], {}
+        if self.tries:
+            mean = np.reshape(self.scores, (len(decays), -1)).mean(axis=1)
+            scores = dict(zip(decays, mean.tolist(), strict=True))
+            model.cv_scores_ = scores
+            model.weight_decay_ = max(scores, key=lambda decay: scores[decay])
+
+    def finish(self) -> None:
+        """Give the model the final network of the lowest training loss."""
+        last = [trained.loss_curve[-1] for trained in self.trained]
+        best = self.trained[int(np.argmin(np.nan_to_num(last, nan=np.inf)))]
+        own = self.finals[0].params
+        cut = {
+            name: p[tuple(slice(size) for size in own[name].shape)]
+            for name, p in best.params.items()
+        }
+        self.model._keep(cut, best.loss_curve)
+
+
+def tries_of(
+    decays: tuple[float, ...], splits: list[Split], starts: list[Start]
+) -> list[Try]:
+    """Return every weight decay on every split, each from its own start."""
+    pairs = product(decays, range(len(splits)))
+    return [Try(*pair, start) for pair, start in zip(pairs, starts, strict=True)]
+
+
+def splits_of(cv: Any, weight: NDArray) -> list[Split]:
+    """Return the splits of the rows that have weight, in both parts.
+
+    Positions are those among the rows of positive weight.
+    """
+    n = len(weight)
+    if isinstance(cv, int) and n < cv:
+        raise ValueError(
+            f"X has n_samples={n}, fewer than the {cv} folds of cv={cv!r}. Give fewer "
+            "folds, or one weight decay, such as weight_decay=1.0."
+        )
+    splitter: Any = check_cv(cv)
+    place = np.cumsum(weight > 0) - 1
+    kept = []
+    for split in splitter.split(np.empty((n, 1))):
+        train_test = map(np.asarray, split)  # they may be lists
+        parts = [place[rows[weight[rows] > 0]] for rows in train_test]
+        if all(len(rows) for rows in parts):
+            kept.append(tuple(parts))
+    if not kept:
+        raise ValueError(
+            f"cv={cv!r} leaves no split with rows (of weight > 0) in both parts. Give "
+            "another cv, or one weight decay."
+        )
+    return kept
