@@ -79,7 +79,7 @@ def train_more(model: Any, rows: Rows, *, seed: int, recipe: Recipe) -> Trained:
     order = np.random.default_rng(seed).permutation(len(rows.X))
     parts = (np.asarray(part, kind.float_type) for part in model._data(rows))
     params = {name: p.astype(kind.float_type) for name, p in model.params_.items()}
-    anchor = params if model.decays_to_start else None
+    anchor = params if model.learns_start else None
     net = Network(params, 0, model.weight_decay_, seed, recipe, anchor)
     with trainer.precision(kind.float_type):
         return trainer.train([net], Data(*parts, [order]), kind.functions)[0]
@@ -103,7 +103,7 @@ class Batch:
     models : list of MLP or NeuMiss
         What is to become fitted, by the position of the jobs.
     first_row : int ndarray
-        Where the rows of each job begin.
+        Where the rows of each job begin, in its first view.
     first_set : list of int
         Which set of rows is the first of each job: of a job the training rows of each
         split, then all rows.
@@ -117,7 +117,8 @@ class Batch:
 
     def __init__(self, kind: Kind, jobs: list[Job], models: list[Any], pool: Any):
         self.kind, self.jobs, self.models, self.pool = kind, jobs, models, pool
-        self.first_row = np.cumsum([0, *(len(job.rows.X) for job in jobs)])
+        sizes = [len(job.rows.X) * len(job.views) for job in jobs]
+        self.first_row = np.cumsum([0, *sizes])
         n_sets = [len(job.splits) + 1 for job in jobs]
         self.first_set = np.cumsum([0, *n_sets]).tolist()
         self.widest = {
@@ -143,7 +144,8 @@ class Batch:
             trainer.train(networks, self.data, functions, then=self._take, stop=stop)
 
     def _data(self) -> Data:
-        tables = list(self.pool.map(lambda job: job.model._data(job.rows), self.jobs))
+        views = [(view, job.rows) for job in self.jobs for view in job.views]
+        tables = list(self.pool.map(lambda pair: pair[0]._data(pair[1]), views))
         n_inputs = max(inputs.shape[1] for inputs, _, _ in tables)
         inputs = [_padded(inputs, (len(inputs), n_inputs)) for inputs, _, _ in tables]
         parts = (inputs, *list(zip(*tables, strict=True))[1:])
@@ -154,11 +156,16 @@ class Batch:
     def _sets(self) -> list[NDArray]:
         """Return the sets of rows that networks train on, each in its order."""
         sets = []
-        for first, job in zip(self.first_row[:-1], self.jobs, strict=True):
+        for k, job in enumerate(self.jobs):
             rng = np.random.default_rng(job.finals[0].seed)
-            for rows in (*(train for train, _ in job.splits), len(job.rows.X)):
-                sets.append(first + rng.permutation(rows))
+            for part, rows in enumerate(job.training_rows()):
+                sets.append(self._first_row(k, part) + rng.permutation(rows))
         return sets
+
+    def _first_row(self, k: int, part: int) -> int:
+        """Return where the rows lie that a split of a job, or its end, sees."""
+        job = self.jobs[k]
+        return self.first_row[k] + job.view(part) * len(job.rows.X)
 
     def _next(self, k: int) -> list[Network]:
         """Return what a job can train now: its tries; once they have scores, the end.
@@ -190,7 +197,7 @@ class Batch:
             weight_decay=decay,
             seed=start.seed,
             recipe=job.model._recipe(len(job.rows.X)),
-            anchor=params if job.model.decays_to_start else None,
+            anchor=params if job.model.learns_start else None,
             tag=part,
         )
 
@@ -212,10 +219,11 @@ class Batch:
         if part.is_final:
             return None
         job = self.jobs[part.job]
-        _, held_out = job.splits[job.tries[part.number].split]
-        rows = self.first_row[part.job] + held_out
+        split = job.tries[part.number].split
+        _, held_out = job.splits[split]
+        rows = self._first_row(part.job, split) + held_out
         columns = (column[rows] for column in self.data[:3])
-        return job.model._score(trained.params, *columns)
+        return job.views[job.view(split)]._score(trained.params, *columns)
 
     def _keep(self, part: Part, trained: Trained, score: Any) -> list[Network]:
         """Keep one network that has finished; return what its job can train now."""

@@ -37,8 +37,9 @@ class Job:
 
     Attributes
     ----------
-    model : MLP or NeuMiss
-        The model that becomes fitted.
+    views : list of MLP or NeuMiss
+        The model with the units of each split's training rows, and last the model
+        itself, with those of all rows. The model alone where the splits share them.
     rows : Rows
         All of positive weight.
     decays : tuple of float
@@ -56,7 +57,7 @@ class Job:
         The final networks, None until they are there.
     """
 
-    model: Any
+    views: list[Any]
     rows: Rows
     decays: tuple[float, ...]
     splits: list[Split]
@@ -69,6 +70,20 @@ class Job:
     def __post_init__(self) -> None:
         self.scores = [None] * len(self.tries)
         self.trained = [None] * len(self.finals)
+
+    @property
+    def model(self) -> Any:
+        """Return the model that becomes fitted."""
+        return self.views[-1]
+
+    def view(self, part: int) -> int:
+        """Return which view a split trains in; after the last split come all rows."""
+        return min(part, len(self.views) - 1)
+
+    def training_rows(self) -> list[NDArray]:
+        """Return the rows that each split trains on, and last all rows."""
+        every = np.arange(len(self.rows.X))
+        return [*(train for train, _ in self.splits), every]
 
     @property
     def is_chosen(self) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from missfit.moments import Rows
 from missfit.networks.network import Params, Recipe, bucket
 from missfit.networks.regressor import NetworkRegressor, check_decays
-from missfit.networks.units import Units
+from missfit.networks.units import Units, is_constant
 
 STEPS, EPOCHS = 2500, 100  # at least, of the default schedule
 
@@ -109,19 +109,37 @@ class MLP(NetworkRegressor):
         )
 
     def _set_units(self, X, y, weight) -> None:
-        self._x_units_ = Units.of(_zeros_and_mask(X), weight)
-        self._y_units_ = Units.of(y, weight)
         if self.preset == "paper":
+            self._x_units_ = Units.unchanged(X.shape[1])
             self._y_units_ = Units.unchanged(y.shape[1])
+        else:
+            self._x_units_ = Units.of(X, weight)
+            self._y_units_ = Units.of_targets(y, weight)
+        self._input_units_ = Units.of(self._zeros_and_mask(X), weight)
+
+    def _zeros_and_mask(self, X: NDArray) -> NDArray:
+        """Return X in its units with 0 for missing, then M.
+
+        By default 0 is the mean of a feature, so that predictions depend neither on its
+        origin nor on its unit; in the paper's preset it is 0 as the table has it.
+        """
+        mask = np.isnan(X)
+        return np.hstack([np.where(mask, 0.0, self._x_units_.standard(X)), mask])
 
     def _inputs(self, X: NDArray) -> NDArray:
-        return self._x_units_.standard(_zeros_and_mask(X))
+        return self._input_units_.standard(self._zeros_and_mask(X))
 
     def _start(self, seed: int, rows: Rows) -> Params:
         from missfit.networks.functions import mlp_start
 
-        n_inputs, n_targets = len(self._x_units_.shift), len(self._y_units_.shift)
-        return mlp_start(seed, n_inputs, self.width_, n_targets)
+        n_inputs, n_targets = len(self._input_units_.shift), len(self._y_units_.shift)
+        params = mlp_start(seed, n_inputs, self.width_, n_targets)
+        if self.preset != "paper":
+            # what does not vary is learned exactly: without a gradient, 0 stays 0
+            params["W1"][is_constant(self._inputs(rows.X))] = 0.0
+            constant = is_constant(self._targets(rows.y))
+            params["W2"][:, constant], params["b2"][constant] = 0.0, 0.0
+        return params
 
     def _apply(self) -> Any:
         from missfit.networks.functions import mlp_apply
@@ -156,8 +174,3 @@ def n_units(width: Any, d: int) -> int:
     if units < 1:
         raise ValueError(f"width={width!r} gives {units} units; at least 1 is needed.")
     return units
-
-
-def _zeros_and_mask(X: NDArray) -> NDArray:
-    mask = np.isnan(X)
-    return np.hstack([np.where(mask, 0.0, X), mask])

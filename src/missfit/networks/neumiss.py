@@ -14,7 +14,7 @@ from missfit.moments import Rows
 from missfit.networks.mlp import n_units
 from missfit.networks.network import Params, Recipe, bucket
 from missfit.networks.regressor import NetworkRegressor, check_decays
-from missfit.networks.units import Units
+from missfit.networks.units import Units, is_constant
 
 STEPS = 4000  # at least; and at least 20 epochs
 
@@ -56,7 +56,7 @@ class NeuMiss(NetworkRegressor):
         mu, W_mix, W_out, b_out, and those of the ReLU layer.
     """
 
-    decays_to_start = True
+    learns_start = True
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class NeuMiss(NetworkRegressor):
 
     def _set_units(self, X, y, weight) -> None:
         self._x_units_ = Units.of(X, weight)
-        self._y_units_ = Units.of(y, weight)
+        self._y_units_ = Units.of_targets(y, weight)
 
     def _inputs(self, X: NDArray) -> NDArray:
         mask = np.isnan(X)
@@ -113,6 +113,8 @@ class NeuMiss(NetworkRegressor):
         if self._width_:
             layer = mlp_start(seed, 2 * X.shape[1], self._width_, targets.shape[1])
             layer["W2"][:], layer["b2"][:] = 0.0, 0.0  # it starts without a say
+            # without a gradient, 0 stays 0: what did not vary at fit has no say later
+            layer["W1"][is_constant(self._inputs(rows.X))] = 0.0
             params.update(layer)
         return params
 

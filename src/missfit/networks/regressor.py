@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from missfit.estimators.base import NanRegressor
 from missfit.moments import Rows, check_scale, check_weight
 from missfit.networks.batch import fit_many, train_more
-from missfit.networks.job import Job, Start, splits_of, tries_of
+from missfit.networks.job import Job, Split, Start, splits_of, tries_of
 from missfit.networks.network import Functions, Kind, Params, Recipe
 from missfit.networks.process import load_trainer
 from missfit.networks.stream import fit_source
@@ -34,7 +34,7 @@ class NetworkRegressor(NanRegressor):
     cv: Any
     random_state: Any
     verbose: bool
-    decays_to_start = False  # else to zero
+    learns_start = False  # from the rows; the weights then decay to it
     weight_decay_: float
     params_: Params
     loss_curve_: list[float]
@@ -111,16 +111,42 @@ class NetworkRegressor(NanRegressor):
         rows = self._check_rows(X, y, sample_weight)
         decays = self._check_parameters(rows.X.shape[1])
         splits = splits_of(self.cv, rows.weight) if len(decays) > 1 else []
-        n_tries = len(decays) * len(splits)
-        n_seeds = self.n_starts + (0 if self.tries_start_alike else n_tries)
+        n_own = 0 if self.tries_start_alike else len(decays) * len(splits)
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=n_seeds).tolist()
+        seeds = rng.randint(2**31 - 1, size=self.n_starts + n_own).tolist()
         rows = _with_weight(rows)
         self._set_up(rows)
         starts = [Start(seed, self._start(seed, rows)) for seed in seeds]
-        finals, others = starts[: self.n_starts], starts[self.n_starts :]
-        first = [finals[0]] * n_tries if self.tries_start_alike else others
-        return Job(self, rows, decays, splits, tries_of(decays, splits, first), finals)
+        finals, own = starts[: self.n_starts], starts[self.n_starts :]
+        views = self._views(rows, splits)
+        alike = self._starts_of_splits(finals[0], views, rows, splits) * len(decays)
+        tries = tries_of(decays, splits, own or alike)
+        return Job(views, rows, decays, splits, tries, finals)
+
+    def _views(self, rows: Rows, splits: list[Split]) -> list[Any]:
+        """Return the model as each split sees it, and last as it is.
+
+        Where a start is learned, neither it nor the units that it is learned in may
+        know the rows that the split holds out. Otherwise the units are those of all
+        rows: they are means and standard deviations, and one table serves all splits.
+        """
+        views = []
+        for train, _ in splits if self.learns_start else []:
+            view = self._trial(keep=True)
+            view._set_up(rows.take(train))
+            views.append(view)
+        return [*views, self]
+
+    def _starts_of_splits(
+        self, start: Start, views: list[Any], rows: Rows, splits: list[Split]
+    ) -> list[Start]:
+        """Return where each split starts: alike, or from its own training rows."""
+        if not self.learns_start:
+            return [start] * len(splits)
+        seed = start.seed
+        parts = [rows.take(train) for train, _ in splits]
+        pairs = zip(views[:-1], parts, strict=True)
+        return [Start(seed, view._start(seed, part)) for view, part in pairs]
 
     def _set_up(self, rows: Rows) -> None:
         """Set the units of the features and the targets."""

@@ -27,6 +27,16 @@ class Units(NamedTuple):
         return cls(shift, np.where(constant, 1.0, spread))
 
     @classmethod
+    def of_targets(cls, targets: NDArray, weight: NDArray) -> Units:
+        """Return units of targets: one that does not vary is exactly 0 in them.
+
+        A mean is off by rounding, and Adam makes steps of any gradient.
+        """
+        units, lowest = cls.of(targets, weight), targets.min(axis=0)
+        shift = np.where(is_constant(targets), lowest, units.shift)
+        return units._replace(shift=shift)
+
+    @classmethod
     def unchanged(cls, n_columns: int) -> Units:
         """Return the units in which a table stays as it is."""
         return cls(np.zeros(n_columns), np.ones(n_columns))
@@ -38,3 +48,8 @@ class Units(NamedTuple):
     def original(self, standard: NDArray) -> NDArray:
         """Return what `standard` was made of."""
         return self.shift + self.scale * standard
+
+
+def is_constant(table: NDArray) -> NDArray[np.bool_]:
+    """Return which columns of a table without NaN do not vary."""
+    return table.min(axis=0) == table.max(axis=0)
