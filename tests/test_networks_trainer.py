@@ -190,5 +190,3 @@ def test_the_trainer_learns_what_scikit_learn_learns(rng):
     ours = trainer.train(nets, table, SQUARES)
     last = [net.loss_curve[-1] for net in ours]
     assert abs(np.mean(last) - np.mean(theirs)) < 0.25 * np.mean(theirs)
-
-

@@ -31,15 +31,18 @@ class MLP(NetworkRegressor):
     preset : {None, "paper"}
         "paper" trains as the authors did with scikit-learn's MLPRegressor: learning
         rate 1e-3, batches of 200, up to 1,000 epochs, stopping once the training loss
-        has not fallen by 1e-4 for more than 10 epochs, y in its own units, each try of
-        a penalty from initial weights of its own. By default y is standardised, the
-        learning rate falls from 1e-2 along a cosine, all tries start alike, and of
-        three starts of the last fit the one with the lowest training loss is kept.
+        has not fallen by 1e-4 for more than 10 epochs, X and y in their own units when
+        0 is filled in, each try of a penalty from initial weights of its own. By
+        default X and y are standardised first, so that 0 is the mean of a feature and
+        its origin does not matter; the learning rate falls from 1e-2 along a cosine,
+        all tries start alike, and of three starts of the last fit the one with the
+        lowest training loss is kept.
     weight_decay : float or sequence of float, optional
         Penalties to choose from; by default 0.1, 0.3, 1, 3 and 10, in the paper's
         preset 0.1, 0.01 and 1e-4.
     cv : int, splitter or iterable
-        Cross-validation that chooses, by the mean R2 of the folds.
+        Cross-validation that chooses, by the mean R2 of the folds. Means and standard
+        deviations of X and y are those of all rows.
     random_state : int, RandomState or None
         Seed of the initial weights and of the order of the rows.
     verbose : bool

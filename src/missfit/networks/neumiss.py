@@ -43,7 +43,8 @@ class NeuMiss(NetworkRegressor):
         Penalties to choose from, on the distance to the start; by default 1, 100 and
         10,000, the last of which all but stays at EM.
     cv : int, splitter or iterable
-        Cross-validation that chooses, by the mean R2 of the folds.
+        Cross-validation that chooses, by the mean R2 of the folds. Each fold starts
+        from EM on its own training rows.
     random_state : int, RandomState or None
     verbose : bool
         Show progress on stderr.
