@@ -24,8 +24,8 @@ COSINE = optax.cosine_decay_schedule(1.0, decay_steps=1)  # of the share of the 
 N_PRIMES = 4096
 NOT_ENDED = -1.0  # in place of a loss, which is >= 0
 # Programs that are kept compiled. One takes 4 to 8 MB and about a second to compile on
-# a CPU. A fit with cross-validation runs up to six of them, so that an MLP and a NeuMiss
-# in turn find theirs again.
+# a CPU. A fit with cross-validation runs up to six of them, so that an MLP and a
+# NeuMiss in turn find theirs again.
 MOST_PROGRAMS = 12
 
 
