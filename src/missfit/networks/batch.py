@@ -77,12 +77,13 @@ def train_more(model: Any, rows: Rows, *, seed: int, recipe: Recipe) -> Trained:
     trainer = load_trainer()
     kind = model._kind(model.params_, len(rows.X))
     order = np.random.default_rng(seed).permutation(len(rows.X))
-    parts = (np.asarray(part, kind.float_type) for part in model._data(rows))
+    columns = [np.asarray(part, kind.float_type) for part in model._data(rows)]
+    data = Data(*columns, rows=[order])
     params = {name: p.astype(kind.float_type) for name, p in model.params_.items()}
     anchor = params if model.learns_start else None
     net = Network(params, 0, model.weight_decay_, seed, recipe, anchor)
     with trainer.precision(kind.float_type):
-        return trainer.train([net], Data(*parts, [order]), kind.functions)[0]
+        return trainer.train([net], data, kind.functions)[0]
 
 
 class Part(NamedTuple):
@@ -151,7 +152,7 @@ class Batch:
         parts = (inputs, *list(zip(*tables, strict=True))[1:])
         dtype = self.kind.float_type
         columns = [np.concatenate(part, dtype=dtype) for part in parts]
-        return Data(*columns, self._sets())
+        return Data(*columns, rows=self._sets())
 
     def _sets(self) -> list[NDArray]:
         """Return the sets of rows that networks train on, each in its order."""

@@ -51,10 +51,10 @@ class Job:
         Networks that train on all rows; the one of the lowest loss is kept.
     position : int
         The place of the model among those that are fitted together.
-    scores : list of float
-        The R2 of each try, None until it is known.
-    trained : list of Trained
-        The final networks, None until they are there.
+    scores : dict of float
+        The R2 of the tries that have finished, by number.
+    trained : dict of Trained
+        The final networks that have finished, by number.
     """
 
     views: list[Any]
@@ -64,12 +64,8 @@ class Job:
     tries: list[Try]
     finals: list[Start]
     position: int = 0
-    scores: list[float | None] = field(init=False)
-    trained: list[Trained | None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.scores = [None] * len(self.tries)
-        self.trained = [None] * len(self.finals)
+    scores: dict[int, float] = field(default_factory=dict)
+    trained: dict[int, Trained] = field(default_factory=dict)
 
     @property
     def model(self) -> Any:
@@ -88,27 +84,29 @@ class Job:
     @property
     def is_chosen(self) -> bool:
         """Whether all tries have a score."""
-        return None not in self.scores
+        return len(self.scores) == len(self.tries)
 
     @property
     def is_done(self) -> bool:
         """Whether all final networks are trained."""
-        return None not in self.trained
+        return len(self.trained) == len(self.finals)
 
     def choose(self) -> None:
         """Set the weight decay of the model: the best mean score over the splits."""
         model, decays = self.model, self.decays
         model.weight_decay_, model.cv_scores_ = decays[0], {}
         if self.tries:
-            mean = np.reshape(self.scores, (len(decays), -1)).mean(axis=1)
+            in_order = [self.scores[t] for t in range(len(self.tries))]
+            mean = np.reshape(in_order, (len(decays), -1)).mean(axis=1)
             scores = dict(zip(decays, mean.tolist(), strict=True))
             model.cv_scores_ = scores
             model.weight_decay_ = max(scores, key=lambda decay: scores[decay])
 
     def finish(self) -> None:
         """Give the model the final network of the lowest training loss."""
-        last = [trained.loss_curve[-1] for trained in self.trained]
-        best = self.trained[int(np.argmin(np.nan_to_num(last, nan=np.inf)))]
+        trained = [self.trained[t] for t in range(len(self.finals))]
+        last = [net.loss_curve[-1] for net in trained]
+        best = trained[int(np.argmin(np.nan_to_num(last, nan=np.inf)))]
         own = self.finals[0].params
         cut = {
             name: p[tuple(slice(size) for size in own[name].shape)]
