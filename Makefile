@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+OLDEST := .venv-oldest
 TABLES := moments linear networks auto scale
 
-.PHONY: run test test-slow lint bench docs browser clean
+.PHONY: run test test-slow test-oldest lint bench docs browser clean
 
 run: $(INSTALLED)
 	$(BIN)/missfit study quick
@@ -16,6 +17,17 @@ test: $(INSTALLED)
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow -n auto
+
+# With the oldest versions that pyproject.toml allows, beside newer ones of what these
+# need themselves: they warn of each other, so warnings are no errors here, and the
+# pages of the docs, which promise to run without one, are left out.
+test-oldest:
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt \
+	  --editable ".[all]" hypothesis polars pytest pytest-xdist
+	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --ignore tests/test_docs.py \
+	  -W ignore::DeprecationWarning -W ignore::FutureWarning
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -43,4 +55,4 @@ $(INSTALLED): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) out docs/_build docs/gallery docs/generated
+	rm -rf $(VENV) $(OLDEST) out docs/_build docs/gallery docs/generated

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import stats
 
 from conftest import random_cov
+from missfit.patterns import all_patterns
 from missfit.simulate import (
     GaussianPatternMixture,
     MARGaussian,
@@ -11,7 +12,6 @@ from missfit.simulate import (
     SelfMaskedGaussian,
     SelfMaskedProbit,
 )
-from missfit.simulate.laws import all_patterns
 
 NAMES = ["mixture", "mcar", "mar", "selfmasked_gaussian", "selfmasked_probit"]
 

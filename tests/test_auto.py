@@ -1,5 +1,6 @@
 """AutoRegressor: what it chooses, that it chooses honestly, and what it says of it."""
 
+import inspect
 import pickle
 import warnings
 from dataclasses import replace
@@ -9,12 +10,13 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import missfit
 from conftest import hide, random_cov
 from missfit import (
     EMLR,
@@ -28,8 +30,8 @@ from missfit import (
 )
 from missfit.bayes import BayesPredictor, bayes_risk
 from missfit.estimators import auto
-from missfit.estimators.explanation import sum_drops
 from missfit.estimators.heldout import paired_gain
+from missfit.evidence.worth import law_drops
 from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
 
 # Folds of repeated rows are not the folds of weighted rows, and the bins of boosting
@@ -121,17 +123,120 @@ def test_the_paired_standard_error_is_that_of_a_mean(rng):
     gap = loss - other
     assert gain.value == pytest.approx(gap.mean())
     assert gain.standard_error == pytest.approx(gap.std() / np.sqrt(500))
-    # a weight is as many rows; rows of one group are one observation
-    weight = rng.integers(1, 4, 500)
-    weighted = paired_gain(loss, other, weight.astype(float))
-    repeated = paired_gain(
-        np.repeat(loss, weight), np.repeat(other, weight), np.ones(weight.sum())
-    )
-    np.testing.assert_allclose(weighted, repeated)
+    # rows of one group are one observation
     groups = np.arange(500) // 5
     sums = (gap - gap.mean()).reshape(100, 5).sum(axis=1)
     grouped = paired_gain(loss, other, np.ones(500), groups)
     assert grouped.standard_error == pytest.approx(np.sqrt(np.sum(sums**2)) / 500)
+
+
+def test_the_weighted_standard_error_is_the_infinitesimal_jackknife(rng):
+    """Its square is the sum of (w_i d value / d w_i)^2, here by finite differences."""
+    gap, weight = rng.random(50), rng.random(50)
+    step = 1e-6 * np.eye(50)
+    slope = [np.average(gap, weights=weight + h) for h in step]
+    slope = (np.array(slope) - np.average(gap, weights=weight)) / 1e-6
+    expected = np.sqrt(np.sum((weight * slope) ** 2))
+    for factor in (1.0, 1e-8, 1e8):  # the unit of weights says nothing
+        gain = paired_gain(gap, np.zeros(50), factor * weight)
+        assert gain.standard_error == pytest.approx(expected, rel=1e-5)
+
+
+# --- weights ------------------------------------------------------------------------
+
+
+def curved(rng, n):
+    """Rows that boosting predicts well and no linear base does."""
+    X = rng.standard_normal((n, 3))
+    y = 2 * np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(n)
+    return hide(rng, X, 0.05), y
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_rows_that_hardly_weigh_do_not_choose_for_those_that_do(seed):
+    rng = np.random.default_rng(seed)
+    X, y = curved(rng, 250)
+    X_test, y_test = curved(rng, 1000)
+    noise = rng.standard_normal((250, 3)), 30 * rng.standard_normal(250)
+    both = np.r_[X, noise[0]], np.r_[y, noise[1]]
+    weight = np.r_[np.ones(250), np.full(250, 1e-4)]
+    model = AutoRegressor([EMLR(), auto.boosting()], cv=3, random_state=0)
+    alone = model.fit(X, y).score(X_test, y_test)
+    # the noise keeps 1e-4 * 900 = 0.09 of squared error, 2 % of the variance of y
+    assert model.fit(*both, weight).score(X_test, y_test) > alone - 0.05
+
+
+def test_weights_mean_the_same_up_to_a_factor(rng, monkeypatch):
+    X, y = curved(rng, 200)
+    weight = rng.choice([0.0, 0.1, 1.0, 5.0], 200)
+    model = quick(cv=2)
+    expected = model.fit(X, y, weight).predict(X)
+    for factor in (2.0**-40, 2.0**20):  # powers of 2, so that rounding is the same
+        again = model.fit(X, y, factor * weight).predict(X)
+        np.testing.assert_array_equal(again, expected)
+    monkeypatch.setattr(auto, "SAMPLE_ROWS", 150)
+    linear = AutoRegressor([ConditionalImputedLR()], random_state=0)
+    one, two = (
+        linear.fit(chunks(X, y, factor * weight)).predict(X) for factor in (1.0, 1e-6)
+    )
+    np.testing.assert_allclose(one, two, rtol=1e-8)
+
+
+def test_the_base_is_fitted_to_all_rows_of_a_source(rng, monkeypatch):
+    monkeypatch.setattr(auto, "SAMPLE_ROWS", 150)
+    X, y = rows(rng, n=400)
+    for base in (EMLR(), ConditionalImputedLR(), FactorizedLR(alphas=(1.0,))):
+        model = AutoRegressor([base], random_state=0).fit(chunks(X, y, np.ones(400)))
+        np.testing.assert_allclose(
+            model.predict(X), clone(base).fit(X, y).predict(X), rtol=1e-6
+        )
+
+
+def chunks(X, y, weight, n_chunks=4):
+    parts = (np.array_split(values, n_chunks) for values in (X, y, weight))
+    return zip(*parts, strict=True)
+
+
+# --- chance -------------------------------------------------------------------------
+
+
+def test_random_state_is_none_by_default_in_every_estimator():
+    """As in scikit-learn: a fit repeats itself only where it is asked to."""
+    defaults = {}
+    for name in missfit.__all__:
+        thing = getattr(missfit, name)
+        if isinstance(thing, type) and hasattr(thing, "get_params"):
+            parameters = inspect.signature(thing).parameters
+            if "random_state" in parameters:
+                defaults[name] = parameters["random_state"].default
+    assert len(defaults) >= 5
+    assert set(defaults.values()) == {None}
+
+
+def test_random_state_rules_which_rows_of_a_source_are_drawn(rng, monkeypatch):
+    monkeypatch.setattr(auto, "SAMPLE_ROWS", 200)
+    X, y = rows(rng, n=1000)
+    # without a shuffle of the folds the scores depend on the rows drawn alone
+    scores = [
+        AutoRegressor([EMLR()], cv=KFold(3), random_state=seed)
+        .fit(chunks(X, y, np.ones(1000)))
+        .scores_[0]
+        .r2
+        for seed in (0, 0, 1)
+    ]
+    assert scores[0] == scores[1]
+    assert scores[0] != scores[2]
+
+
+def test_random_state_rules_the_candidates_too(rng):
+    X, y = curved(rng, 300)
+    forest = RandomForestRegressor(5)
+    one, two = (
+        AutoRegressor([EMLR(), forest], random_state=0).fit(X, y) for _ in range(2)
+    )
+    assert one.parts_
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    assert forest.random_state is None
 
 
 def test_groups_are_held_out_together(rng):
@@ -331,7 +436,40 @@ def test_several_targets_are_refused_with_the_way_out(rng):
         AutoRegressor().fit(X, np.column_stack([y, y]))
 
 
+def test_columns_that_boosting_cannot_take_are_left_out_of_each_fold(rng):
+    """Empty everywhere, or in a fold; one value, two values, a constant."""
+    X, y = curved(rng, 60)
+    odd = np.full((60, 5), np.nan)
+    odd[3, 1] = 1.0
+    odd[[0, 59], 2] = 1.0, 2.0
+    odd[:20, 3] = rng.standard_normal(20)  # empty where the first fold is held out
+    odd[::2, 4] = 7.0
+    cv = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
+    model = AutoRegressor([EMLR(), auto.boosting()], cv=cv, random_state=0)
+    model.fit(np.hstack([X, odd]), y)
+    new = np.hstack([X, np.nan_to_num(odd, nan=1.5)])
+    predicted = model.predict(np.vstack([new, np.full(8, np.nan)]))
+    assert y.min() - np.ptp(y) < predicted.min() < predicted.max()
+    assert predicted.max() < y.max() + np.ptp(y)
+
+
 # --- what it says -------------------------------------------------------------------
+
+
+def test_what_left_early_is_scored_by_its_gain_on_common_rows(rng):
+    """The first of two folds is easier: its R2 alone would rank a loser first."""
+    X, y = rows(rng, n=2000, d=5, noise=0.0, rate=0.4)
+    y[1000:] += 3 * y.std() * rng.standard_normal(1000)
+    halves = np.arange(1000), np.arange(1000, 2000)
+    cv = [halves[::-1], halves]
+    candidates = [EMLR(), ConstantImputedLR(), auto.boosting()]
+    model = AutoRegressor(candidates, cv=cv, random_state=0).fit(X, y)
+    reference, left, *flexible = model.scores_
+    assert left.verdict == "behind"
+    assert left.gain < 0
+    for score in (left, *flexible):
+        assert score.r2 - reference.r2 == pytest.approx(score.gain, abs=1e-12)
+    assert "HistGradientBoosting" in str(model.explain())
 
 
 def law_of(kind, seed, d=10):
@@ -373,7 +511,7 @@ def test_the_evidence_tells_the_mechanisms_apart():
     assert masked.mechanism.self_masking
     assert masked.mechanism.target
     assert masked.mechanism.residual
-    assert "the value itself: yes" in str(masked)
+    assert "depends on: yes" in str(masked)
 
 
 def test_drops_in_risk_are_exact_given_the_law():
@@ -383,7 +521,7 @@ def test_drops_in_risk_are_exact_given_the_law():
     exact_law = scaled._replace(
         shift=np.zeros(6), scale=np.ones(6), mean=np.zeros(6), cov=law.cov
     )
-    drops = sum_drops([exact_law], share[None], law.beta, patterns)
+    drops = law_drops([exact_law], share[None], law.beta, patterns)
     np.testing.assert_allclose(drops, exact_drops(law), rtol=1e-8)
 
 
@@ -435,3 +573,12 @@ def test_the_explanation_reads_as_a_page(rng):
     assert "Chosen: EMLR" in text
     assert "Worth measuring" in text
     assert model.explain().regime.patterns == 8
+
+
+def test_a_fold_may_train_on_nothing_observed(rng):
+    # one row holds the only value: the fold that tests it has no column to boost
+    X = np.full((40, 2), np.nan)
+    X[3, 0] = 1.0
+    y = rng.standard_normal(40)
+    model = AutoRegressor(random_state=0).fit(X, y)
+    assert np.abs(model.predict(X) - y.mean()).max() < np.ptp(y)

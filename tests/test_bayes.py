@@ -14,6 +14,7 @@ from missfit.bayes import (
     factorized_coefficients,
     linear_approximation,
 )
+from missfit.patterns import all_patterns
 from missfit.simulate import (
     GaussianPatternMixture,
     MARGaussian,
@@ -22,7 +23,6 @@ from missfit.simulate import (
     SelfMaskedProbit,
     published,
 )
-from missfit.simulate.laws import all_patterns
 from missfit.theory import n_parameters
 from test_gaussian import genz_mean
 
@@ -280,15 +280,57 @@ def quadrature_risk(rho, slope):
     return risk
 
 
-@pytest.mark.parametrize(("rho", "slope"), [(0.5, 3.0), (0.9, 3.0), (0.95, 8.0)])
+@pytest.mark.parametrize(
+    ("rho", "slope"), [(0.5, 3.0), (0.9, 3.0), (0.95, 8.0), (-0.9, 3.0)]
+)
 def test_the_risk_under_steep_probit_masking_is_that_of_integration(rho, slope):
     # expectation propagation alone is up to 20 % too low here
     model = SelfMaskedProbit(
         [0, 0], [[1, rho], [rho, 1]], [1, 1], slope=slope, bias=0.0
     )
-    risk = bayes_risk(model)
+    risk = bayes_risk(model, n_draws=400_000)
     assert abs(risk.value - quadrature_risk(rho, slope)) < 3 * risk.standard_error
     assert risk.standard_error < 0.005 * risk.value
+
+
+@pytest.mark.parametrize("slope", [3.0, 10.0])
+def test_the_risk_with_one_feature_that_masks_itself_is_that_of_integration(slope):
+    model = SelfMaskedProbit([0], [[1]], [1], slope=slope, bias=0.0)
+    x = np.linspace(-9, 9, 20_001)
+    mass = stats.norm.pdf(x) * stats.norm.cdf(slope * x) * (x[1] - x[0])
+    mean = mass @ x / mass.sum()
+    risk = bayes_risk(model, n_draws=1_000_000)
+    assert abs(risk.value - mass @ (x - mean) ** 2) < 3 * risk.standard_error
+    # nothing is left to integrate: the variance is the same wherever x is missing
+    variance = mass @ (x - mean) ** 2 / mass.sum()
+    share = np.sqrt(variance**2 * 0.25 / 1_000_000)
+    assert risk.standard_error == pytest.approx(share, rel=1e-3)
+
+
+def quadrature_variance(rho, slope, beta):
+    """Var of beta'x under N(0, [[1, rho], [rho, 1]]) Phi(slope x_1) Phi(slope x_2)."""
+    x = np.linspace(-7, 7, 1401)
+    a, b = np.meshgrid(x, x, indexing="ij")
+    mass = np.exp(-(a**2 - 2 * rho * a * b + b**2) / (2 - 2 * rho**2))
+    mass *= stats.norm.cdf(slope * a) * stats.norm.cdf(slope * b)
+    value = beta[0] * a + beta[1] * b
+    mean = (mass * value).sum() / mass.sum()
+    return (mass * (value - mean) ** 2).sum() / mass.sum()
+
+
+@pytest.mark.parametrize(
+    ("rho", "slope", "beta", "low", "high"),
+    [(0.9, 3, [1, 1], -0.09, -0.08), (0.9, 10, [1, 1], -0.14, -0.13),
+     (-0.8, 12, [1, -1], 0.03, 0.05)],
+)  # fmt: skip
+def test_the_variance_of_propagation_is_off_in_either_direction_as_documented(
+    rho, slope, beta, low, high
+):
+    model = SelfMaskedProbit(
+        [0, 0], [[1, rho], [rho, 1]], beta, slope=float(slope), bias=0.0, noise=0.0
+    )
+    _, std = BayesPredictor(model).predict([[np.nan, np.nan]], return_std=True)
+    assert low < std[0] ** 2 / quadrature_variance(rho, slope, beta) - 1 < high
 
 
 def test_bayes_rates_of_the_mixtures_are_the_published_ones():
@@ -356,7 +398,7 @@ def test_self_masking_without_slope_is_mcar(rng):
 def test_exact_and_simulated_risks_agree(name, monkeypatch):
     model = small_law(name, d=5)
     exact = bayes_risk(model)
-    monkeypatch.setattr("missfit.simulate.laws.MAX_ENUMERATED", 1)
+    monkeypatch.setattr("missfit.simulate.selection.MAX_ENUMERATED", 1)
     simulated = bayes_risk(model)
     assert exact.standard_error == 0
     assert simulated.standard_error > 0

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,6 +13,7 @@ from missfit.em import (
     GaussianData,
     PenalisedGaussian,
     accelerated_em,
+    distance_left,
     inverse_of_triangular,
 )
 from missfit.simulate import MCARGaussian
@@ -195,3 +198,80 @@ def test_a_noise_free_target_is_no_trouble(rng):
         mean, std = model.predict(X[:5], return_std=True)
         assert np.abs(mean - y[:5]).max() < 0.3
         assert np.isfinite(std).all()
+
+
+def rows_of_factors(rng, n, d, n_factors=3, rate=0.3, noise=0.5):
+    """Features that share a few factors, and a linear target."""
+    loadings = rng.standard_normal((d, n_factors)) / np.sqrt(n_factors)
+    X = rng.standard_normal((n, n_factors)) @ loadings.T
+    X += 0.5 * rng.standard_normal((n, d))
+    signal = X @ rng.standard_normal(d) / np.sqrt(d)
+    y = signal + noise * signal.std() * rng.standard_normal(n)
+    return hide(rng, X, rate), y
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 20), (60, 60)])
+def test_few_rows_in_many_dimensions_do_not_interpolate(n, d, rng):
+    # a ridge on mean-imputed rows has .3 to .5 and .1 on such tables
+    X, y = rows_of_factors(rng, n + 1000, d)
+    model = EMLR().fit(X[:n], y[:n])
+    assert model.score(X[n:], y[n:]) > 0.2
+    assert model.n_iter_ < 60  # 200 and more without a pull that fits the rows
+
+
+def test_from_five_rows_for_each_feature_on_the_prior_is_the_same(rng):
+    X, y = rows_of_factors(rng, 100, 20)
+    data = GaussianData(PatternMoments.from_data(X, y))
+    enough = PenalisedGaussian.of_data(data, 20, 5e-4)
+    assert (enough.prior_rows, enough.slope_rows) == (0.3, 0.0)
+    data = GaussianData(PatternMoments.from_data(X[:99], y[:99]))
+    nearly = PenalisedGaussian.of_data(data, 20, 5e-4)
+    assert (nearly.prior_rows, nearly.slope_rows) == pytest.approx((0.4, 0.1))
+
+
+def test_pseudo_rows_are_rows_of_uncorrelated_features_with_y_at_its_mean(rng):
+    # on complete rows: least squares with those rows appended
+    Z = rng.standard_normal((30, 4))
+    Z -= Z.mean(axis=0)
+    data = GaussianData(PatternMoments.from_data(Z[:, :3], Z[:, 3]))
+    model = PenalisedGaussian(3, 2.0, 1e-9, slope_rows=2.0)
+    fit = accelerated_em(data, model, (np.zeros(4), np.eye(4)), max_iter=50, tol=1e-12)
+    slopes = np.linalg.solve(fit.cov[:3, :3], fit.cov[:3, 3])
+    standard = Z / Z.std(axis=0)
+    X = np.vstack([standard[:, :3], np.sqrt(2.0) * np.eye(3)])
+    by_hand = np.linalg.lstsq(X, np.append(standard[:, 3], np.zeros(3)))[0]
+    np.testing.assert_allclose(slopes, by_hand, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_sixty_rows_of_four_hundred_features_take_few_steps(rng):
+    X, y = rows_of_factors(rng, 160, 400, n_factors=10)
+    model = EMLR().fit(X[:60], y[:60])
+    assert model.n_iter_ <= 30
+    assert model.score(X[60:], y[60:]) > 0.3
+
+
+def test_a_stop_far_from_the_end_is_said_where_most_values_are_missing(rng):
+    X, y = rows_of_factors(rng, 1000, 6, n_factors=2, rate=0.9)
+    with pytest.warns(ConvergenceWarning, match=r"may still move by .* lower tol"):
+        early = EMLR().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        late = EMLR(tol=1e-9, max_iter=1000).fit(X, y)
+    assert np.abs(early.covariance_ - late.covariance_).max() > 0.01
+    X, y = rows_of_factors(rng, 1000, 6, n_factors=2, rate=0.5)
+    EMLR().fit(X, y)  # which would raise a warning here
+
+
+def test_the_distance_left_is_what_is_left(rng):
+    X, y = rows_of_factors(rng, 500, 4, n_factors=2, rate=0.6)
+    data = GaussianData(PatternMoments.from_data(X, y))
+    model = PenalisedGaussian.of_data(data, 4, 5e-4)
+    start = np.zeros(5), np.eye(5)
+    end = accelerated_em(data, model, start, max_iter=5000, tol=1e-14)
+    theta = start
+    for _ in range(60):  # plain steps, until the slowest direction alone is left
+        theta = model.m_step(data.e_step(*theta), theta[0], data.n_rows)
+    stop = end._replace(mean=theta[0], cov=theta[1])
+    left = max(np.abs(end.mean - theta[0]).max(), np.abs(end.cov - theta[1]).max())
+    assert distance_left(data, model, stop) == pytest.approx(left, rel=0.5)

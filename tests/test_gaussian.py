@@ -5,7 +5,7 @@ from scipy.stats import qmc
 
 from conftest import random_cov
 from missfit.gaussian import condition, conditional_maps, probit_posterior
-from missfit.simulate.laws import all_patterns
+from missfit.patterns import all_patterns
 
 
 def test_the_conditional_law_is_the_textbook_one(rng):

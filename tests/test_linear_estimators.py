@@ -16,7 +16,8 @@ from missfit import (
     FactorizedLR,
     PatternMoments,
 )
-from missfit.simulate.laws import all_patterns
+from missfit.candidates import candidate
+from missfit.patterns import all_patterns
 
 RARE = pytest.mark.filterwarnings("ignore:.*fewer rows than coefficients:UserWarning")
 
@@ -242,10 +243,98 @@ def test_bounded_imputations_stay_within_what_was_seen(rng):
     X, y = rows(rng)
     model = MICELR().fit(X, y)
     extreme = np.array([[1e6, np.nan, np.nan], [np.nan, -1e6, 1e6]])
-    imputed = model.imputer_.transform(extreme)
+    imputed = model.impute(extreme)
     hidden = np.isnan(extreme)
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     assert ((imputed >= low) | ~hidden).all()
     assert ((imputed <= high) | ~hidden).all()
-    free = MICELR(bounded=False).fit(X, y).imputer_.transform(extreme)
+    free = MICELR(bounded=False).fit(X, y).impute(extreme)
     assert ((free < low) | (free > high))[hidden].any()
+
+
+# --- the origin of X ----------------------------------------------------------------
+
+
+def sparse_patterns(rng, n=700):
+    """Six features of which a third is missing: patterns of many rows and of few."""
+    X = rng.multivariate_normal(np.zeros(6), 0.5 * np.eye(6) + 0.5, 2 * n)
+    y = X.sum(axis=1) + 0.7 * rng.standard_normal(2 * n)
+    return hide(rng, X, 0.3), y
+
+
+@RARE
+def test_centred_expanded_lr_does_not_depend_on_the_origin(rng):
+    X, y = sparse_patterns(rng)
+    model = ExpandedLR(centred=True)
+    plain = model.fit(X, y).predict(X)
+    for shift in (100.0, 2000.0):
+        np.testing.assert_allclose(
+            model.fit(X + shift, y).predict(X + shift), plain, atol=1e-6 * y.std()
+        )
+
+
+def test_centred_expanded_lr_is_the_paper_s_on_centred_features(rng):
+    X, y = rows(rng)
+    means = np.nanmean(X, axis=0)
+    centred = ExpandedLR(alphas=(1.0,), centred=True).fit(X, y)
+    paper = ExpandedLR(alphas=(1.0,)).fit(X - means, y)
+    np.testing.assert_allclose(centred.predict(X), paper.predict(X - means), rtol=1e-9)
+    assert centred.intercept_ == pytest.approx(paper.intercept_)
+    np.testing.assert_allclose(centred.centre_, means)
+
+
+@RARE
+def test_the_paper_s_expanded_lr_says_where_its_origin_matters(rng):
+    X, y = rows(rng)
+    with pytest.warns(UserWarning, match=r"feature \d lies .*centred=True"):
+        ExpandedLR(alphas=(1.0,)).fit(X + 2000.0, y)
+    for quiet in (ExpandedLR(alphas=(0.0,)), ExpandedLR(alphas=(1.0,), centred=True)):
+        quiet.fit(X + 2000.0, y)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_compare_offers_does_not_depend_on_the_origin(seed):
+    X, y = sparse_patterns(np.random.default_rng(seed))
+    model = candidate("ExpandedLR").make(0)
+    scores = [
+        model.fit(X[:700] + shift, y[:700]).score(X[700:] + shift, y[700:])
+        for shift in (0.0, 100.0, 2000.0)
+    ]
+    np.testing.assert_allclose(scores, scores[0], atol=1e-6)
+    assert scores[0] > 0.8
+
+
+@pytest.mark.filterwarnings("ignore:.*standard deviations from zero:UserWarning")
+def test_patterns_too_rare_to_train_on_are_not_tested_either(rng):
+    # two patterns in many rows, and one of 31 that all lie in the last fold: it is
+    # frequent, but not in the rows that this fold trains on
+    X = 100 + rng.standard_normal((330, 3))
+    y = 10 * X[:, 0] + 0.1 * rng.standard_normal(330)
+    X[:299:2, 1] = X[-31:, 2] = np.nan
+    model = ExpandedLR(min_rows=30, fallback=ConstantImputedLR()).fit(X, y)
+    frequent = ExpandedLR(cv=splits_of(330, 31)).fit(X[:299], y[:299])
+    assert model.alpha_ == frequent.alpha_ == 1e-3
+    assert model.cv_scores_ == pytest.approx(frequent.cv_scores_, abs=1e-3)
+
+
+def splits_of(n, n_rare):
+    """Three contiguous folds of n rows, without the rare ones at their end."""
+    folds = np.array_split(np.arange(n), 3)
+    kept = [fold[fold < n - n_rare] for fold in folds]
+    return [
+        (np.concatenate([other for other in kept if other is not fold]), fold)
+        for fold in kept
+    ]
+
+
+def test_constant_imputed_lr_holds_on_with_few_rows_where_least_squares_would_not(rng):
+    # more columns of (X, M) than rows: least squares goes through all of them
+    worst = 0.0
+    for _ in range(50):
+        X, y = rows(rng, n=8, d=3)
+        new, _ = rows(rng, n=50, d=3)
+        X[:2] = rows(rng, n=2, d=3, rate=0.0)[0]
+        inside = np.clip(new, np.nanmin(X, axis=0), np.nanmax(X, axis=0))
+        prediction = ConstantImputedLR().fit(X, y).predict(inside)
+        worst = max(worst, np.abs(prediction - y.mean()).max() / np.ptp(y))
+    assert worst < 3

@@ -14,8 +14,8 @@ from missfit.bayes import (
     factorized_coefficients,
     linear_approximation,
 )
+from missfit.patterns import all_patterns
 from missfit.simulate import GaussianPatternMixture, MCARGaussian, published
-from missfit.simulate.laws import all_patterns
 from missfit.theory import (
     NonlinearSubmodel,
     bayes_mlp,

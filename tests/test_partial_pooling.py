@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import hide, random_cov
@@ -11,6 +13,7 @@ from laws import small_law
 from missfit import (
     EMLR,
     MICELR,
+    AutoRegressor,
     ConstantImputedLR,
     ExpandedLR,
     PartialPooling,
@@ -156,7 +159,7 @@ def test_several_targets_and_few_rows(rng):
     assert prediction.shape == (2000, 2)
     np.testing.assert_allclose(prediction[:, 0], -prediction[:, 1], atol=0.05 * y.std())
     for n in (1, 6):
-        small = PartialPooling(PatternMixtureLR()).fit(X[:n], y[:n])
+        small = PartialPooling(PatternMixtureLR(random_state=0)).fit(X[:n], y[:n])
         assert np.isfinite(small.predict(X)).all()
     empty = PartialPooling(EMLR()).fit(np.full((20, 2), np.nan), y[:20])
     np.testing.assert_allclose(empty.predict([[np.nan, 1.0]]), y[:20].mean(), rtol=1e-6)
@@ -174,5 +177,21 @@ def test_bases_that_cannot_serve_are_refused(rng):
     with pytest.raises(TypeError, match="base='EMLR' has no fit and predict"):
         PartialPooling("EMLR").fit(X, y)
     with pytest.raises(TypeError, match="takes no sample_weight"):
-        PartialPooling(MICELR()).fit(X, y, np.ones(len(X)))
+        PartialPooling(KNeighborsRegressor()).fit(X, y, np.ones(len(X)))
     assert clone(PartialPooling(EMLR(tol=1e-3))).base.tol == 1e-3
+
+
+def test_it_is_linear_only_if_its_base_is():
+    assert PartialPooling(EMLR()).is_linear
+    assert not PartialPooling(HistGradientBoostingRegressor()).is_linear
+    assert PartialPooling(PartialPooling(EMLR())).is_linear
+
+
+def test_the_default_takes_it_for_a_flexible_part_where_its_base_is_one(rng):
+    X = rng.normal(size=(200, 2))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=200)
+    X[::4, 1] = np.nan
+    flexible = PartialPooling(HistGradientBoostingRegressor(max_iter=30))
+    model = AutoRegressor([EMLR(), flexible], random_state=0).fit(X, y)
+    assert isinstance(model.base_, EMLR)
+    assert any("on residuals" in score.name for score in model.scores_)

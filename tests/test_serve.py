@@ -16,6 +16,7 @@ import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
 from missfit import EMLR, ConformalRegressor, TableEncoder, tableio
+from missfit.archive import packed
 from missfit.candidates import CANDIDATES
 from missfit.cli import main
 from missfit.modelfile import HEADER, ModelFileError, load_model, save_model
@@ -283,9 +284,7 @@ class Bomb:
 
 def archive_with(path, header, parts):
     """Write an archive with any header and parts."""
-    path.write_bytes(skops.io.dumps(parts))
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr(HEADER, json.dumps(header))
+    path.write_bytes(packed(skops.io.dumps(parts), header))
 
 
 def test_a_file_that_is_no_model_file_is_refused_and_runs_no_code(
@@ -318,15 +317,19 @@ def test_a_file_that_is_no_model_file_is_refused_and_runs_no_code(
     strange.write_bytes(flipped)
     says("damaged")
     strange.write_bytes(skops.io.dumps(EMLR()))
-    says("an archive, but no missfit model file")
+    says("is not loaded: it holds no missfit.json")
     parts = {"encoder": TableEncoder(), "regressor": ConformalRegressor(EMLR())}
+    archive_with(strange, {**header, "version": 1}, parts)
+    says("format version 1,")
     archive_with(strange, {**header, "version": 99, "missfit": "9.0"}, parts)
-    says("format version 99, written by missfit 9.0; this missfit reads up to")
+    says("format version 99, written by missfit 9.0, and this missfit reads version")
     evil = FunctionTransformer(os.mkdir)
     archive_with(strange, header, {"encoder": evil, "regressor": evil})
+    says("FunctionTransformer', which model files may not hold")
+    archive_with(strange, header, {"encoder": os.mkdir, "regressor": os.mkdir})
     says("asks for the type 'posix.mkdir', which model files may not hold")
     archive_with(strange, header, {"encoder": 1, "regressor": 2})
-    says("damaged")
+    says("its encoder is of another type")
     archive_with(strange, {**header, "columns": []}, parts)
     says("damaged")
     strange.unlink()

@@ -8,6 +8,7 @@ from sklearn.model_selection import train_test_split
 from conftest import random_cov
 from laws import NAMES, mask_likelihood, small_law
 from missfit import simulate
+from missfit.patterns import all_patterns
 from missfit.simulate import (
     GaussianPatternMixture,
     MARGaussian,
@@ -19,7 +20,6 @@ from missfit.simulate import (
     published_data,
     published_sizes,
 )
-from missfit.simulate.laws import all_patterns
 
 SETTINGS = ["mixture1", "mixture3", "selfmasked"]
 

@@ -1,5 +1,6 @@
 """Files, iterators and named columns give the same rows as the table in memory."""
 
+import os
 import subprocess
 import sys
 
@@ -161,3 +162,57 @@ def test_memory_does_not_grow_with_a_parquet_file(tmp_path, monkeypatch):
         most = max(most, pyarrow.total_allocated_bytes() - before)
     assert path.stat().st_size > 100 * 4 * 10_000 * 8
     assert most < 10 * 4 * 10_000 * 8  # of 100 row groups, those of a few chunks
+
+
+def test_a_name_that_is_absent_double_or_has_two_roles_is_named(frame, tmp_path):
+    path = written(frame, tmp_path, "parquet")
+    with pytest.raises(ValueError, match="'a' is a feature and a feature at once"):
+        open_source(TableFile(path, ["a", "a"]), "y")
+    with pytest.raises(ValueError, match="'y' is a feature and the target at once"):
+        open_source(TableFile(path, ["a", "y"]), "y")
+    with pytest.raises(ValueError, match="'y' is the target and the weight at once"):
+        open_source(path, "y", "y")
+    with pytest.raises(ValueError, match="'y' is the target and the target at once"):
+        open_source(path, ["y", "y"])
+    with pytest.raises(ValueError, match="no column 'z'"):
+        list(feature_chunks(path, ["a", "z"]))
+
+
+def test_two_columns_of_one_name_are_refused(frame, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table([[1.0], [2.0], [3.0]], names=["a", "a", "y"])
+    parquet.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("a,a,y\n1,2,3\n")
+    for name in ("t.parquet", "t.csv"):
+        with pytest.raises(ValueError, match=r"2 columns of .* are named 'a'"):
+            open_source(tmp_path / name, "y")
+
+
+def test_a_part_that_lacks_a_column_is_named_before_anything_is_read(frame, tmp_path):
+    folder = written(frame, tmp_path, "folder")
+    frame.drop(columns="b").to_parquet(folder / "7.parquet")
+    with pytest.raises(ValueError, match=r"no column 'b' in .*7\.parquet"):
+        open_source(folder, "y")
+    frame.assign(b="text").to_parquet(folder / "7.parquet")
+    with pytest.raises(TypeError, match=r"column 'b' .* not numbers"):
+        open_source(folder, "y")
+
+
+def test_a_damaged_file_or_a_pipe_is_one_error_of_ours(frame, tmp_path):
+    path = written(frame, tmp_path, "parquet")
+    content = path.read_bytes()
+    path.write_bytes(content[:-40])
+    with pytest.raises(ValueError, match="is not a whole Parquet file"):
+        open_source(path, "y")
+    spoiled = bytearray(content)
+    spoiled[4:400] = b"\xff" * 396  # the first page
+    path.write_bytes(spoiled)
+    with pytest.raises(ValueError, match="cannot be read"):
+        list(open_source(path, "y").chunks())
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match="is a pipe, which can be read only once"):
+        open_source(tmp_path / "pipe.csv", "y")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    with pytest.raises(ValueError, match="cannot be read as CSV"):
+        open_source(tmp_path / "empty.csv", "y")

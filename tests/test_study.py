@@ -15,11 +15,12 @@ import pytest
 import missfit
 from conftest import with_file_size_limit
 from missfit import study
+from missfit.cli import main
 from missfit.simulate import published_data
 from missfit.study.data import SimulatedDataSet
+from missfit.study.definition import parse
 from missfit.study.estimate import cell_seconds
 from missfit.study.fit import fit_networks
-from missfit.study.grid import parse
 from missfit.study.progress import Progress
 from missfit.study.records import (
     COLUMNS,
@@ -187,7 +188,7 @@ def test_a_mistake_in_the_definition_is_named(text, words):
         (method("a", "missfit.Thing"), "cannot be imported"),
         (method("a", "thing"), "cannot be imported"),
         (method("a", "missfit.EMLR", colour=1), "does not take"),
-        (method("a", "own_estimators.number"), "gives a int, which has no fit"),
+        (method("a", "own_estimators.number"), "is a function, not a class"),
     ],
 )
 def test_an_estimator_that_cannot_be_built_stops_before_anything_is_run(
@@ -779,3 +780,147 @@ def test_progress_is_plain_without_a_terminal_and_a_bar_with_one():
     assert "100%  2/2 cells, 1 failed, took 0 s" in plain.getvalue()
     assert "\r" in live.getvalue()
     assert "[######..................] 1/2 cells, about 3 s left" in live.getvalue()
+
+
+# ---- what a study may not do ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("os.system", "is a builtin_function_or_method, not a class"),
+        ("subprocess.Popen", "is a class without fit and predict"),
+        ("own_estimators.number", "is a function, not a class"),
+        ("own_estimators.Greedy", "does not take"),
+        ("leaves.Thing", "cannot be imported"),
+    ],
+)
+def test_what_a_study_names_is_found_and_not_called(tmp_path, path, words):
+    command_line = {"command": f"touch {tmp_path / 'called'}"}
+    own_study(tmp_path, TINY + method("a", path, **command_line))
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(7)\n")
+    with (tmp_path / "own_estimators.py").open("a") as file:
+        file.write("\n\nclass Greedy(Mean):\n    pass\n")
+    item = study.load(tmp_path / "own.toml")
+    with pytest.raises(study.StudyError, match=words):
+        item.check()
+    assert not (tmp_path / "called").exists()
+
+
+def test_a_dry_run_builds_nothing(tmp_path, capsys):
+    own_study(tmp_path, TINY + method("a", "own_estimators.Loud"))
+    with (tmp_path / "own_estimators.py").open("a") as file:
+        file.write(
+            "\n\nclass Loud(Mean):\n    def __init__(self):\n        raise OSError(1)\n"
+        )
+    sys.modules.pop("own_estimators", None)
+    sys.path[:] = [part for part in sys.path if "pytest" not in part]
+    line = ["study", str(tmp_path / "own.toml"), "--dry-run"]
+    assert main([*line, "--out", str(tmp_path / "out")]) == 0
+    assert "12 cells" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a = " + "[" * 20_000, "not TOML"),
+        (".".join(["a"] * 20_000) + " = 1", "line 1 has more than 1000 dots"),
+        (TINY.replace("rows = [1_000, 5_000]", f"rows = {10**30}"), "at most"),
+        (TINY.replace("repetitions = 2", "repetitions = 1_000_000_000_000"), "cells"),
+        (TINY.replace('"EMLR"', r'"\u001b[2J"'), "that can be printed"),
+        (TINY.replace('"EMLR"', '""'), "a text of 1 to 100 characters"),
+        (TINY + f"d = {'9' * 5000}", "not TOML"),
+    ],
+)
+def test_a_definition_that_would_fill_the_memory_is_refused(text, words):
+    with pytest.raises(study.StudyError, match=words) as caught:
+        parse(text, name="mine")
+    assert len(str(caught.value)) < 500
+
+
+def test_a_method_of_any_name_has_its_figures_and_its_report(tmp_path):
+    text = TINY.replace("figures = []", "figures = [1, 3, 4]")
+    for number, name in enumerate([r"$\\frac{$", "MLP Wide", "MLP W1.2.3", "<b>&"]):
+        text += method(name, "sklearn.dummy.DummyRegressor", constant=number)
+    (tmp_path / "odd.toml").write_text(text)
+    line = ["study", str(tmp_path / "odd.toml"), "--jobs", "1", "--max-rows", "1000"]
+    assert main([*line, "--out", str(tmp_path / "out")]) == 0
+    assert r"$\frac{$" in (tmp_path / "out" / "report.html").read_text()
+    assert (tmp_path / "out" / "figures" / "figure3.png").exists()
+
+
+def test_a_damaged_record_is_not_read_and_its_cell_is_run_again(tmp_path):
+    item = parse(TINY, name="tiny").only(max_rows=1_000)
+    study.run(item, tmp_path, jobs=1, stream=quiet())
+    whole = study.collect(item, tmp_path).table
+    (part,) = (tmp_path / "parts").iterdir()
+    lines = part.read_bytes().splitlines(keepends=True)
+    for old, new in (
+        (b'"status": "ok"', b'"status": 3'),
+        (b'"test": {', b'"test": 3, "rest": {'),
+        (b'"r2": ', b'"r2": [], "x": '),
+        (b'"seed": ', b'"seed": "", "x": '),
+        (b'"key": ', b'"lock": '),
+    ):
+        part.write_bytes(b"".join([lines[0].replace(old, new, 1), *lines[1:]]))
+        assert len(pending_cells(item, tmp_path)) == 1
+        study.collect(item, tmp_path)
+    part.write_bytes(b"[" * 100_000 + b"\n" + b"".join(lines[1:]))
+    study.run(item, tmp_path, jobs=1, stream=quiet())
+    assert_same(study.collect(item, tmp_path).table, whole)
+    (tmp_path / "parts" / "part-x.jsonl.gz").write_bytes(b"\x1f\x8b no more")
+    with pytest.raises(ValueError, match=r"is damaged .* remove it"):
+        study.collect(item, tmp_path)
+
+
+# ---- two processes on one folder -----------------------------------------------------
+
+
+def test_two_runs_on_one_folder_run_no_cell_twice(tmp_path):
+    path = own_study(tmp_path, SLOW)
+    item = study.load(path)
+    line = [sys.executable, "-m", "missfit", "study", str(path), "--jobs", "1"]
+    line += ["--out", str(tmp_path / "out")]
+    first = subprocess.Popen(
+        [*line, "--methods", "EMLR,slow"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not list((tmp_path / "out").glob(".running-*")):
+        time.sleep(0.01)
+    with pytest.raises(study.StudyError, match="are being run by another process"):
+        study.run(item.only(["slow"]), tmp_path / "out", jobs=1, stream=quiet())
+    study.run(item, tmp_path / "out", jobs=1, stream=quiet())
+    assert first.wait() == 0
+    keys = [
+        json.loads(line)["key"]
+        for part in (tmp_path / "out" / "parts").iterdir()
+        for line in part.read_text().splitlines()
+    ]
+    assert sorted(keys) == sorted(cell.key for cell in item.cells())
+    assert not list((tmp_path / "out").glob(".running-*"))
+
+
+def test_the_claim_of_a_killed_run_does_not_count(tmp_path):
+    item = parse(TINY, name="tiny").only(["EMLR"], max_rows=1_000)
+    code = (
+        "import os, sys, pathlib\nfrom missfit.study.claims import claimed\n"
+        "with claimed(pathlib.Path(sys.argv[1]), lambda: sys.argv[2:]):\n"
+        "    os.kill(os.getpid(), 9)"
+    )
+    keys = [cell.key for cell in item.cells()]
+    subprocess.run([sys.executable, "-c", code, str(tmp_path), *keys])
+    assert len(list(tmp_path.glob(".running-*"))) == 1
+    study.run(item, tmp_path, jobs=1, stream=quiet())
+    assert not pending_cells(item, tmp_path)
+    assert not list(tmp_path.glob(".running-*"))
+
+
+def test_a_table_of_a_study_that_is_a_pipe_is_named(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    text = TINY.replace(
+        'setting = "mixture1"\nd = 4', 'file = "pipe.csv"\ntarget = "y"'
+    )
+    with pytest.raises(study.StudyError, match=r"pipe\.csv is a pipe"):
+        parse(text, name="mine", folder=tmp_path)

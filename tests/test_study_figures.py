@@ -12,14 +12,13 @@ from missfit.study.collect import Collected
 from missfit.study.figures import (
     FIGURES,
     box_plots,
-    largest_size,
     learning_curves,
-    median_interval,
     possible_figures,
     rows_per_parameter,
     save_figures,
     widths,
 )
+from missfit.study.figures.panels import largest_size, median_interval
 from missfit.study.findings import crossing, findings, interpolated, markdown
 from missfit.study.published import bayes_rates, beside_published, published_means
 from missfit.study.records import COLUMNS

@@ -115,6 +115,61 @@ def test_rare_levels_share_a_column_and_unknown_ones_join_them():
     assert encoder.unknown_levels(new) == {}
 
 
+def test_a_level_that_is_really_called_other_keeps_its_own_column():
+    levels = [["a"]] * 5 + [["(other)"]] * 3 + [["c"], ["d"]]
+    encoder = TableEncoder(max_categories=3).fit(np.array(levels, dtype=object))
+    assert encoder.categories_ == [["a", "(other)", "((other))"]]
+    new = np.array([["(other)"], ["c"], ["never seen"]], dtype=object)
+    np.testing.assert_array_equal(encoder.transform(new), [[1, 0], [0, 1], [0, 1]])
+    # without rare levels nothing joins it, and a new level is missing
+    few = TableEncoder().fit(np.array(levels, dtype=object))
+    assert few.categories_ == [["a", "(other)", "c", "d"]]
+    out = few.transform(new)
+    np.testing.assert_array_equal(out, [[1, 0, 0], [0, 1, 0], [np.nan] * 3])
+    assert few.unknown_levels(new) == {"x0": ["never seen"]}
+
+
+BIG = 2**53
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array([[BIG], [BIG + 1], [BIG + 1]]),
+        np.array([[BIG], [BIG + 1], [BIG + 1]], dtype=np.uint64),
+        np.array([[BIG], [BIG + 1], [BIG + 1]], dtype=object),
+        np.ma.masked_array([[BIG], [BIG + 1], [BIG + 1], [7]], [[0], [0], [0], [1]]),
+        pd.DataFrame({"x0": [BIG, BIG + 1, BIG + 1]}),
+        pd.DataFrame({"x0": [BIG, BIG + 1, BIG + 1, None]}, dtype="Int64"),
+        pl.DataFrame({"x0": [BIG, BIG + 1, BIG + 1, None]}),
+    ],
+    ids=["int64", "uint64", "objects", "masked", "pandas", "nullable", "polars"],
+)
+def test_integers_beyond_two_to_the_53_are_levels_of_their_own(table):
+    by_name = hasattr(table, "columns")
+    encoder = TableEncoder(categorical=["x0" if by_name else 0])
+    out = encoder.fit_transform(table)
+    assert encoder.categories_ == [[str(BIG + 1), str(BIG)]]
+    np.testing.assert_array_equal(out[:, 0], [1, 0, 0, np.nan][: len(table)])
+
+
+@pytest.mark.parametrize("kind", ["numbers", "integers", "dates", "text", "rows"])
+def test_what_a_mask_hides_is_missing(kind):
+    shown, hidden = {
+        "numbers": (1.5, -999.0),
+        "integers": (1, -999),
+        "dates": (np.datetime64("1970-01-02"), np.datetime64("0001-01-01")),
+        "text": ("a", "hidden"),
+        "rows": (1.5, -999.0),
+    }[kind]
+    table = np.ma.masked_array([[shown], [hidden], [shown]], [[0], [1], [0]])
+    encoder = TableEncoder()
+    out = encoder.fit_transform(list(table) if kind == "rows" else table)
+    expected = {"numbers": 1.5, "integers": 1, "dates": 1, "text": 0, "rows": 1.5}[kind]
+    np.testing.assert_array_equal(out, [[expected], [np.nan], [expected]])
+    assert encoder.unknown_levels(table) == {}
+
+
 def test_an_unknown_level_is_missing_or_refused():
     known = pd.DataFrame({"city": ["Paris", "Lyon", "Paris"]})
     new = pd.DataFrame({"city": ["Lyon", "Rome"]})
@@ -218,6 +273,11 @@ def test_what_cannot_be_read_is_named(values, text):
         ([1.0, 2.0], ["1", "x"], r"'a' held numbers at fit, and now 'x' in 1 of 2 row"),
         ([1.0, 2.0], [1.0, np.inf], r"'a' is infinite in row 1"),
         (["1", "2"], ["1", "1e999"], r"held numbers at fit, and now '1e999'"),
+        (
+            [1, 2],
+            pd.Series([1, 10**400], dtype=object),
+            r"numbers at fit, and now 1000",
+        ),
         ([True, False], [1.0, 2.0], r"'a' held booleans at fit, and now 2\.0"),
         (["2020-01-01"], [3.0], r"'a' held dates at fit, and now 3\.0"),
         ([1.0, 2.0], pd.to_datetime(["2020-01-01"]), r"held numbers at fit, and now"),

@@ -1,8 +1,10 @@
 import datetime
+import decimal
 import os
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -20,6 +22,10 @@ EXPECTED = np.array([[1.0, np.nan], [3.0, 4.0]])
         np.array(EXPECTED, dtype=np.float32),
         np.asfortranarray(EXPECTED),
         np.ma.masked_array([[1, -999], [3, 4]], mask=[[0, 1], [0, 0]]),
+        [np.ma.masked_equal([1, -999], -999), np.ma.masked_equal([3, 4], -999)],
+        np.ma.masked_array([[1, "hidden"], [3, 4]], [[0, 1], [0, 0]], dtype=object),
+        np.array([[1, pd.NA], [3, 4]], dtype=object),
+        np.array([[1, decimal.Decimal("NaN")], [3, decimal.Decimal(4)]], dtype=object),
         pd.DataFrame({"a": [1.0, 3.0], "b": [None, 4.0]}),
         pd.DataFrame({"a": [1, 3], "b": [None, 4]}).astype("Int64"),
         pd.DataFrame({"a": [1, 3], "b": [None, 4]}).astype("Float64"),
@@ -36,17 +42,23 @@ def test_every_kind_of_missing_value_is_read_as_nan(table):
     [
         (
             pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}),
-            "X holds dates; only real",
+            "X, column 'a', holds dates, the first 2020-01-01.*; only real numbers",
         ),
         (np.array([[1 + 2j]]), "X holds complex numbers"),
         (np.array([["a"]]), "cannot be read as numbers.*Encode text"),
-        ([[datetime.date(2020, 1, 1)]], "cannot be read as numbers"),
+        ([[datetime.date(2020, 1, 1)]], "X holds dates, the first 2020-01-01"),
+        ([[np.timedelta64(3, "D")]], "X holds durations, the first 3 days"),
+        (np.array([[1.0, np.datetime64("2020-01-01")]], object), "X holds dates"),
+        (pd.DataFrame({"a": pd.Categorical([pd.Timestamp(0)])}), "holds dates"),
+        (pl.DataFrame({"a": [datetime.date(2020, 1, 1)]}), "'a', holds dates"),
+        (pl.DataFrame({"a": [datetime.timedelta(1)]}), "'a', holds durations"),
+        ([[10**400]], "cannot be read as numbers .int too large"),
         (sparse.csr_array(np.eye(2)), r"sparse matrix; give X\.toarray\(\)"),
         ([[1.0], [1.0, 2.0]], "cannot be read as numbers"),
     ],
 )
 def test_what_is_not_a_table_of_numbers_is_refused(table, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         as_floats(table)
 
 

@@ -7,7 +7,7 @@
   at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
-- `missfit.ConformalRegressor`: intervals that are valid for every missing pattern.
+- `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.TableFile`: some columns of a file, to fit from and to predict.
@@ -17,8 +17,12 @@
 - `missfit.study`: the paper's study and your own: run, resume, figures.
 """
 
-from missfit import bayes, simulate, study, theory
-from missfit.estimators import (
+from missfit.start import prepare_command
+
+prepare_command()  # before the imports that take seconds
+
+from missfit import bayes, simulate, study, theory  # noqa: E402
+from missfit.estimators import (  # noqa: E402
     EMLR,
     MICELR,
     AutoRegressor,
@@ -32,9 +36,9 @@ from missfit.estimators import (
     SelfMaskedLR,
     TableEncoder,
 )
-from missfit.moments import PatternMoments
-from missfit.networks import MLP, NeuMiss
-from missfit.sources import TableFile
+from missfit.moments import PatternMoments  # noqa: E402
+from missfit.networks import MLP, NeuMiss  # noqa: E402
+from missfit.sources import TableFile  # noqa: E402
 
 __all__ = [
     "EMLR",

@@ -12,8 +12,9 @@ from missfit.candidates import CANDIDATES, Candidate, candidate
 from missfit.compare import Comparison, Diagnosis, Trial, compare_table, diagnose
 from missfit.files import whole_file
 from missfit.report.page import write_page
-from missfit.report.table_report import reproducing_code, table_report
-from missfit.tableio import FORMATS, csv_dialect, read_training
+from missfit.report.snippet import reproducing_code
+from missfit.report.table_report import table_report
+from missfit.tableio import read_training
 
 LEAST_ROWS = 50
 
@@ -72,6 +73,10 @@ def advise(
         raise NotADirectoryError(f"--out {out} is a file; give a folder.")
     if n_folds < 2:
         raise ValueError(f"{n_folds} folds; at least 2.")
+    if most_rows < LEAST_ROWS:
+        raise ValueError(
+            f"{most_rows} rows to draw; at least {LEAST_ROWS} are needed to compare."
+        )
     tried = _tried(skip)
     table = read_training(
         data,
@@ -81,6 +86,11 @@ def advise(
         group=group,
         least_rows=LEAST_ROWS,
     )
+    n_rows = min(len(table.y), most_rows)
+    if n_folds > n_rows:
+        raise ValueError(
+            f"{n_folds} folds of {n_rows} rows; give at most one fold per row."
+        )
     comparison = compare_table(
         table,
         tried,
@@ -94,14 +104,9 @@ def advise(
         on_trial=on_trial,
     )
     diagnosis = diagnose(comparison, n_jobs=n_jobs)
-    separator, decimal = ",", "."
-    if FORMATS[Path(data).suffix.lower()] == "csv":
-        _, separator, decimal = csv_dialect(Path(data))
     code = reproducing_code(
         comparison,
         data,
-        separator=separator,
-        decimal=decimal,
         left_out=drop,
         group=group,
         categorical=categorical,

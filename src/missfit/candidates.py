@@ -121,8 +121,9 @@ CANDIDATES = [
     ),
     Candidate(
         "ExpandedLR",
-        lambda _: ExpandedLR(min_rows=30, fallback=ConstantImputedLR()),
-        "missfit.ExpandedLR(min_rows=30, fallback=missfit.ConstantImputedLR())",
+        lambda _: ExpandedLR(min_rows=30, fallback=ConstantImputedLR(), centred=True),
+        "missfit.ExpandedLR(min_rows=30, fallback=missfit.ConstantImputedLR(), "
+        "centred=True)",
         "one linear model per pattern",
     ),
     Candidate(

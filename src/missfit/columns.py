@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from missfit.tables import is_missing
 
 DAY = 86_400_000_000  # microseconds
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
@@ -24,7 +26,9 @@ class Column(NamedTuple):
     """A column as its distinct values and the place of each row among them.
 
     Typed columns of numbers, booleans and dates have ``typed`` instead: "f", "b" or "M"
-    and the values themselves, which need no reading.
+    and the values themselves, which need no reading. Integers stay integers, since
+    beyond 2^53 float64 takes several of them for one; what stands where ``missing``
+    does not count.
     """
 
     missing: NDArray[np.bool_]
@@ -37,17 +41,18 @@ class Column(NamedTuple):
         """Return a typed column by its distinct values."""
         if not self.typed:
             return self
-        values, codes = np.unique(self.values, return_inverse=True)
-        distinct = [None if v != v else v for v in values.tolist()]
-        if self.typed == "M":
-            distinct = [None if np.isnat(v) else v for v in values]
+        seen = ~self.missing
+        values, codes = np.unique(self.values[seen], return_inverse=True)
+        distinct = list(values) if self.typed == "M" else values.tolist()
         if self.typed == "b":
-            distinct = [None if v != v else bool(v) for v in values]
-        return Column(self.missing, "", distinct, codes, self.categorical)
+            distinct = [bool(value) for value in distinct]
+        place = np.full(len(seen), len(distinct))  # of None, after all others
+        place[seen] = codes
+        return Column(self.missing, "", [*distinct, None], place, self.categorical)
 
     def levels(self) -> list[str | None]:
         """Text of each distinct value, None for a missing one."""
-        return [None if _is_missing(value) else _text(value) for value in self.values]
+        return [None if is_missing(value) else _text(value) for value in self.values]
 
     def counts(self) -> list[int]:
         """Rows of each distinct value."""
@@ -61,14 +66,17 @@ class Column(NamedTuple):
 
 def pandas_column(series: Any, name: str) -> Column:
     """Read a column of a pandas frame."""
-    missing = series.isna().to_numpy(dtype=bool)
+    missing = _missing_in(series)
     if type(series.dtype).__name__ == "CategoricalDtype":
         column = _object_column(series.astype(object).to_numpy(), missing, name)
         return column._replace(categorical=True)
     kind = getattr(series.dtype, "kind", "O")
-    if kind in "iufb":
+    if kind in "iu":
+        values = series.to_numpy(dtype=f"{kind}8", na_value=0)
+        return _typed("f", values, missing)
+    if kind in "fb":
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return _typed("b" if kind == "b" else "f", values, missing)
+        return _typed(kind, values, missing)
     if kind == "M":  # with a time zone: in UTC
         return _typed("M", series.to_numpy(dtype="datetime64[us]"), missing)
     _refuse_kind(kind, name)
@@ -81,20 +89,29 @@ def polars_column(series: Any, name: str) -> Column:
     if type(series.dtype).__name__ == "Boolean":
         values = series.cast(float).to_numpy()
         return _typed("b", values, np.isnan(values))
+    if series.dtype.is_integer():
+        missing = series.is_null().to_numpy()
+        return _typed("f", series.fill_null(0).to_numpy(), missing)
     column = array_column(series.to_numpy(), name)
     return column._replace(categorical=categorical)
 
 
-def array_column(values: NDArray, name: str) -> Column:
-    """Read a column of an array."""
+def array_column(values: NDArray, name: str, masked: Any = False) -> Column:
+    """Read a column of an array, of which some values may be masked."""
     kind = values.dtype.kind
-    if kind in "iufb":
+    missing = np.broadcast_to(masked, values.shape)
+    if kind in "iu":
+        return _typed("f", values, missing)
+    if kind in "fb":
         values = values.astype(np.float64)
-        return _typed("b" if kind == "b" else "f", values, np.isnan(values))
+        return _typed(kind, values, missing | np.isnan(values))
     if kind == "M":
-        return _typed("M", values.astype("datetime64[us]"), np.isnat(values))
+        values = values.astype("datetime64[us]")
+        return _typed("M", values, missing | np.isnat(values))
     _refuse_kind(kind, name)
-    return _object_column(values.astype(object), None, name)
+    values = values.astype(object)
+    values[missing] = None
+    return _object_column(values, None, name)
 
 
 def _refuse_kind(kind: str, name: str) -> None:
@@ -107,32 +124,46 @@ def _typed(kind: str, values: NDArray, missing: NDArray) -> Column:
     return Column(missing, kind, values, np.empty(0, dtype=np.intp))
 
 
+def _missing_in(series: Any) -> NDArray[np.bool_]:
+    """Where a pandas series is missing; Decimal's signalling NaN cannot be compared."""
+    try:
+        return series.isna().to_numpy(dtype=bool)
+    except ArithmeticError:
+        return series.map(_quiet).isna().to_numpy(dtype=bool)
+
+
+def _quiet(value: Any) -> Any:
+    """Return None for a NaN of Decimal, which may refuse to be compared and hashed."""
+    return None if type(value).__name__ == "Decimal" and value.is_nan() else value
+
+
+def _hashed(values: list) -> tuple[list, dict]:
+    """Return the values, and the distinct ones in order, by hashing."""
+    try:
+        return values, dict.fromkeys(values)
+    except TypeError:
+        values = [_quiet(value) for value in values]
+        return values, dict.fromkeys(values)
+
+
 def _object_column(values: NDArray, missing: NDArray | None, name: str) -> Column:
     """Factorise by hashing; everything after works on the distinct values."""
     if missing is not None:
         values = values.copy()
         values[missing] = None
     try:
-        place = {value: k for k, value in enumerate(dict.fromkeys(values.tolist()))}
+        rows, found = _hashed(values.tolist())
     except TypeError as error:
         raise ValueError(
             f"column {name!r} holds values that are not numbers, dates or text "
             f"({error}); encode them first."
         ) from error
-    codes = np.fromiter(map(place.__getitem__, values.tolist()), int, len(values))
+    place = {value: k for k, value in enumerate(found)}
+    codes = np.fromiter(map(place.__getitem__, rows), int, len(rows))
     distinct = list(place)
     if missing is None:
-        missing = np.array([_is_missing(value) for value in distinct])[codes]
+        missing = np.array([is_missing(value) for value in distinct])[codes]
     return Column(missing, "", distinct, codes)
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether it is None, NaN, NaT or pandas' NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, np.datetime64):
-        return bool(np.isnat(value))
-    return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
 def _text(value: Any) -> str:
@@ -143,6 +174,8 @@ def _text(value: Any) -> str:
     """
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
+    if isinstance(value, Integral):
+        return str(int(value))  # not by float: 2^53 + 1 is not 2^53
     if isinstance(value, Real) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
@@ -156,6 +189,8 @@ def shown(value: Any) -> str:
     """
     if isinstance(value, str) and len(value) > 42:
         value = value[:39] + "..."
+    if isinstance(value, int) and abs(value) > 10**40:  # Python refuses 4,300 digits
+        return f"a whole number of {value.bit_length()} bits"
     return repr(value)[:80]
 
 
@@ -169,7 +204,10 @@ def _as_truth(value: Any) -> float | None:
 
 def _as_number(value: Any) -> float | None:
     if isinstance(value, (Real, np.bool_)) or type(value).__name__ == "Decimal":
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # an integer of more than 308 digits
+            return np.inf
     if isinstance(value, str) and NUMBER.fullmatch(value):
         return float(value)
     return None
@@ -203,7 +241,7 @@ def kind_of(column: Column, name: str, *, forced: bool) -> str:
         return "category"
     if column.typed:
         return {"f": "number", "b": "boolean", "M": "date"}[column.typed]
-    values = [value for value in column.values if not _is_missing(value)]
+    values = [value for value in column.values if not is_missing(value)]
     if all(isinstance(value, (bool, np.bool_)) for value in values):
         return "boolean"
     for kind in ("number", "date"):
@@ -237,21 +275,22 @@ def numbers_of(column: Column, name: str, kind: str) -> NDArray[np.float64]:
         days = column.values.astype(np.int64) / DAY
         return np.where(column.missing, np.nan, days)
     if column.typed in ("f", "b") and kind == "number":
-        infinite = np.isinf(column.values)
+        infinite = np.isinf(column.values) & ~column.missing
         if infinite.any():
             raise ValueError(
                 f"column {name!r} is infinite in row {np.argmax(infinite)}; leave the "
                 "value empty where it is not known."
             )
-        return column.values
+        return np.where(column.missing, np.nan, column.values)
     column = column.as_objects()
     numbers = []
     for k, value in enumerate(column.values):
-        number = np.nan if _is_missing(value) else READ[kind](value)
+        number = np.nan if is_missing(value) else READ[kind](value)
         if number is None or np.isinf(number):
             raise ValueError(
-                f"column {name!r} held {kind}s at fit, and now {shown(value)} in "
-                f"{column.where(k)}. Correct the value, or leave it empty."
+                f"column {name!r} held {kind}s at fit, and now {shown(value)}"
+                f"{'' if number is None else ', beyond the largest number (1.8e308),'}"
+                f" in {column.where(k)}. Correct the value, or leave it empty."
             )
         numbers.append(number)
     return np.array(numbers)[column.codes]

@@ -150,9 +150,7 @@ def _checked(chunk: Chunk, check: Check) -> Rows:
     X, y = check(chunk.X, chunk.y)
     weight = np.ones(len(X))
     if chunk.weight is not None:
-        weight = np.asarray(chunk.weight, dtype=np.float64)
-        if weight.shape != (len(X),) or weight.any():  # a chunk may weigh nothing
-            weight = check_weight(weight, len(X))
+        weight = check_weight(chunk.weight, len(X), may_be_zero=True)
     return Rows(X, y.reshape(len(y), -1), weight)
 
 

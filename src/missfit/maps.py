@@ -5,7 +5,7 @@ Every linear predictor of the paper has this form (Proposition 4.1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ class AffineMaps:
             )
         variance = None if self.variance is None else self.variance[index]
         return AffineMaps(patterns, self.intercept[index], self.coef[index], variance)
+
+    def shifted(self, shift: NDArray[np.float64]) -> AffineMaps:
+        """Return the functions f(x - shift)."""
+        return replace(self, intercept=self.intercept - self.coef @ shift)
 
     def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return f(x) for each row; each row's pattern must be in the table."""

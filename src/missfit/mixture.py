@@ -18,13 +18,16 @@ from missfit.em import (
     GaussianData,
     GaussianFit,
     PatternChunk,
+    PenalisedGaussian,
     PrecisionLaw,
+    at_least,
     complete,
     completed_sums,
     extrapolation,
     log_of_positive,
     power_of_e,
     regression_slopes,
+    set_apart,
 )
 
 TEMPERATURES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.0, 1.0)
@@ -79,13 +82,19 @@ class PenalisedMixture:
     """M step for a pattern mixture.
 
     Each covariance has an inverse Wishart prior worth ``prior_rows`` rows of covariance
-    ``prior_cov``, the shares a Dirichlet prior worth one pattern each; the regression
-    leaves a variance of at least ``floor`` (standard units).
+    ``prior_cov``, the shares a Dirichlet prior worth one pattern each. The regression
+    of y on X is that of ``one``, the model of one component: its floor, its pull of the
+    slopes, and the features that it holds apart.
     """
 
     prior_cov: NDArray[np.float64]
     prior_rows: float
-    floor: float
+    one: PenalisedGaussian
+
+    @property
+    def floor(self) -> float:
+        """Variance that the regression leaves at least, in standard units."""
+        return self.one.floor
 
     def m_step(self, law: MixtureLaw, expected: MixtureExpectation) -> MixtureLaw:
         """Parameters that maximise the expected log-posterior."""
@@ -99,7 +108,9 @@ class PenalisedMixture:
         )
         cov = centred[:, :d, :d] + self.prior_rows * self.prior_cov
         cov /= (count + self.prior_rows)[:, None, None]
+        set_apart(cov, self.one.silent)
         mean = law.joint()[0] + shift
+        mean[:, self.one.silent] = 0.0
         regression = self._regression(count, mean, centred, d)
         return MixtureLaw(share / share.sum(), mean[:, :d], cov, *regression)
 
@@ -109,10 +120,12 @@ class PenalisedMixture:
         centre = count @ mean / total
         gap = mean - centre
         pooled = (centred.sum(axis=0) + (count[:, None] * gap).T @ gap) / total
-        slopes = regression_slopes(pooled[:d, :d], pooled[:d, d:])
+        set_apart(pooled, self.one.silent)
+        ridge = self.one.slope_rows / total * np.eye(d)
+        slopes = regression_slopes(pooled[:d, :d] + ridge, pooled[:d, d:])
         residual = pooled[d:, d:] - slopes.T @ pooled[:d, d:]
         intercept = centre[d:] - centre[:d] @ slopes
-        return intercept, slopes, _at_least(residual, self.floor)
+        return intercept, slopes, at_least(residual, self.floor)
 
     def log_prior(self, law: MixtureLaw) -> float:
         """Log-density of the prior, up to a constant."""
@@ -121,7 +134,12 @@ class PenalisedMixture:
         spread = np.trace(
             np.linalg.solve(law.cov, self.prior_cov), axis1=1, axis2=2
         ).sum()
-        return float(np.log(law.share).sum() - self.prior_rows / 2 * (log_det + spread))
+        pull = np.trace(np.linalg.solve(law.residual, law.slopes.T @ law.slopes))
+        return float(
+            np.log(law.share).sum()
+            - self.prior_rows / 2 * (log_det + spread)
+            - self.one.slope_rows / 2 * pull
+        )
 
 
 def e_step(
@@ -205,7 +223,7 @@ def _new_starts(
     d, n_components = len(model.prior_cov), len(before.share) + 1
     inner, cross = one.cov[:d, :d], one.cov[:d, d:]
     slopes = regression_slopes(inner, cross)
-    residual = _at_least(one.cov[d:, d:] - slopes.T @ cross, 0.01)
+    residual = at_least(one.cov[d:, d:] - slopes.T @ cross, 0.01)
     none = np.empty((0, d))
     return [
         MixtureLaw(
@@ -244,7 +262,9 @@ def _imputed_means(few: GaussianData, one: GaussianFit):
         return total / chunk.count[:, None] + one.mean, np.sqrt(chunk.count)
 
     points, weight = zip(*few.map_chunks(impute), strict=True)
-    return np.concatenate(points), np.concatenate(weight)
+    # in an order that does not depend on how a pattern is kept: a weight of 2 is then
+    # a row twice for the draws among them too
+    return few.in_table_order(list(points)), few.in_table_order(list(weight))
 
 
 def _seeds(means, points, weight, n_seeds: int, rng) -> NDArray[np.float64]:
@@ -322,12 +342,6 @@ def accelerated_mixture(
     return MixtureFit(law, responsibility, expected.log_likelihood, n_iter, converged)
 
 
-def _at_least(residual: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
-    """Raise the eigenvalues of a covariance to a floor."""
-    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-    return (vectors * np.maximum(values, floor)) @ vectors.T
-
-
 def _pack(law: MixtureLaw) -> NDArray[np.float64]:
     """One vector without constraints: logarithms of shares and covariances."""
     parts = [
@@ -355,5 +369,5 @@ def _unpack(vector, like: MixtureLaw, floor: float) -> MixtureLaw:
         power_of_e(cov),
         intercept,
         slopes,
-        _at_least(power_of_e(residual), floor),
+        at_least(power_of_e(residual), floor),
     )

@@ -1,29 +1,45 @@
 """Model files: a fitted model and the schema of its table, loaded without running code.
 
 A file is a skops archive (a zip of JSON and numpy arrays) with one more member,
-``missfit.json``: the version of the format and the schema. Only the types listed here
-are ever made from a file.
+``missfit.json``: the version of the format, the schema and a checksum. Only the types
+listed here are ever made from a file, and `missfit.archive` checks names, sizes and
+arrays before that. Trees are stored as `missfit.estimators.trees.FlatTrees`.
 """
 
 from __future__ import annotations
 
+import copy
 import io
-import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingRegressor
 
+from missfit.archive import HEADER, RefusedError, check_content, checked_header, packed
 from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators.flexible import Part
+from missfit.estimators.trees import FlatTrees
 from missfit.files import whole_file
 from missfit.patterns import group_rows, pattern_keys
 
+__all__ = [
+    "HEADER",
+    "Missingness",
+    "ModelFileError",
+    "TableModel",
+    "load_model",
+    "save_model",
+]
+
 FORMAT = "missfit model"
-VERSION = 1
-HEADER = "missfit.json"
+VERSION = 2
+TRIAL_ROWS = 8  # predicted at load, so that a model that cannot predict is refused
 TRUSTED = (
     "missfit.estimators.auto.AutoRegressor",
     "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
@@ -32,9 +48,7 @@ TRUSTED = (
     "missfit.estimators.emlr.EMLR",
     "missfit.estimators.expanded_lr.ExpandedLR",
     "missfit.estimators.explanation.Explanation",
-    "missfit.estimators.explanation.Mechanism",
     "missfit.estimators.explanation.Regime",
-    "missfit.estimators.explanation.Relation",
     "missfit.estimators.explanation.Score",
     "missfit.estimators.factorized_lr.FactorizedLR",
     "missfit.estimators.flexible.FoldModel",
@@ -44,15 +58,27 @@ TRUSTED = (
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",
     "missfit.estimators.self_masked_lr.SelfMaskedLR",
     "missfit.estimators.table_encoder.TableEncoder",
+    "missfit.estimators.trees.FlatTrees",
+    "missfit.evidence.mechanism.Mechanism",
+    "missfit.evidence.mechanism.Relation",
+    "missfit.evidence.worth.Worth",
     "missfit.gaussian.ScaledGaussian",
     "missfit.maps.AffineMaps",
     "missfit.networks.units.Units",
     "missfit.networks.mlp.MLP",
     "missfit.networks.neumiss.NeuMiss",
     "numpy.dtype",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
+    ".HistGradientBoostingRegressor",  # as a parameter, before it is fitted
+    "sklearn.impute._base.MissingIndicator",
+    "sklearn.impute._base.SimpleImputer",
     "sklearn.impute._iterative.IterativeImputer",
     "sklearn.impute._iterative._ImputerTriplet",
+    "sklearn.linear_model._base.LinearRegression",
+    "sklearn.linear_model._bayes.BayesianRidge",
+    "sklearn.linear_model._ridge.RidgeCV",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
 )
 
 
@@ -143,28 +169,56 @@ class TableModel:
 
 
 def save_model(path: str | Path, model: TableModel) -> None:
-    """Write a model file, whole or not at all."""
-    sio = _skops()
+    """Write a model file, whole or not at all.
+
+    It is read back first: a model that could not be loaded again is not written.
+    """
     import missfit
 
-    parts = {"encoder": model.encoder, "regressor": model.regressor}
-    buffer = io.BytesIO(sio.dumps(parts))
     header = {
         "format": FORMAT,
         "version": VERSION,
         "missfit": missfit.__version__,
         **model.schema(),
     }
-    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(HEADER, json.dumps(header, indent=1))
-    refused = set(sio.get_untrusted_types(data=buffer.getvalue())) - set(TRUSTED)
-    if refused:
+    try:
+        parts = {"encoder": model.encoder, "regressor": _portable(model.regressor)}
+        content = packed(_skops().dumps(parts), header)
+        _read(io.BytesIO(content))
+    except ImportError:
+        raise
+    except Exception as error:  # of skops, or of a model that is not as it should be
         raise ModelFileError(
-            f"a model with {min(refused)} inside could not be loaded again, so it is "
-            "not written."
-        )
+            "this model could not be loaded again, so it is not written: "
+            f"{' '.join(str(error).split())[:300]}"
+        ) from error
     with whole_file(path) as part:
-        part.write_bytes(buffer.getvalue())
+        part.write_bytes(content)
+
+
+def _portable(thing: Any, rounds: int | None = None) -> Any:
+    """Return a copy of a model with flat trees and without random states.
+
+    A flat tree holds no index that could lead out of bounds, and only the rounds that
+    are used; the state of a random generator is not checked by numpy, and no fitted
+    model draws from it.
+    """
+    if isinstance(thing, HistGradientBoostingRegressor):
+        fitted = hasattr(thing, "_predictors")
+        return FlatTrees.from_boosting(thing, rounds) if fitted else thing
+    if isinstance(thing, np.random.RandomState):
+        return None
+    if isinstance(thing, Part):
+        rounds = thing.rounds
+    if isinstance(thing, (list, tuple)):
+        items = [_portable(item, rounds) for item in thing]
+        make: Any = getattr(type(thing), "_make", type(thing))  # of a named tuple
+        return make(items)
+    if isinstance(thing, BaseEstimator):
+        other = copy.copy(thing)
+        other.__dict__ = {name: _portable(x) for name, x in vars(thing).items()}
+        return other
+    return thing
 
 
 def load_model(path: str | Path) -> TableModel:
@@ -172,81 +226,116 @@ def load_model(path: str | Path) -> TableModel:
     path = Path(path)
     if not path.is_file():
         raise ModelFileError(f"{path} does not exist or is no file.")
-    content = path.read_bytes()
-    header = _header(path, content)
-    sio = _skops()
-    try:
-        refused = set(sio.get_untrusted_types(data=content)) - set(TRUSTED)
-        if not refused:
-            parts: Any = sio.loads(content, trusted=list(TRUSTED))
-            return _model(parts, header)
-    except Exception as error:  # whatever a strange file makes the reader raise
-        text = " ".join(str(error).split())[:200]
-        raise ModelFileError(
-            f"{path} is damaged ({type(error).__name__}: {text}); write it again with "
-            "missfit fit."
-        ) from error
-    raise ModelFileError(
-        f"{path} asks for the type {min(refused)!r}, which model files may not hold; "
-        "it was not loaded. Write it again with missfit fit."
-    )
+    with path.open("rb") as file:
+        _check_kind(path, file.read(2))
+        try:
+            return _read(file)
+        except ImportError:
+            raise
+        except Exception as error:  # whatever a strange file makes a reader raise
+            raise ModelFileError(
+                f"{path} is not loaded: {_short(error)}. Copy it again, or write it "
+                "again with missfit fit."
+            ) from error
 
 
-def _header(path: Path, content: bytes) -> dict[str, Any]:
-    """Return the header of a file that is a model file of a version known here."""
-    if content[:1] == b"\x80" or content[:2] == b"c_":
+def _check_kind(path: Path, start: bytes) -> None:
+    """Raise where the first bytes are not those of an archive."""
+    if start[:1] == b"\x80" or start == b"c_":
         raise ModelFileError(
             f"{path} is a pickle, which can run code and is never loaded; write a "
             "model file with missfit fit."
         )
-    if content[:2] != b"PK":
+    if start != b"PK":
         raise ModelFileError(
             f"{path} is no missfit model file; write one with missfit fit."
         )
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if archive.testzip() is not None:
-                raise zipfile.BadZipFile("a member has a wrong checksum")
-            header = json.loads(archive.read(HEADER))
-    except KeyError as error:
-        raise ModelFileError(
-            f"{path} is an archive, but no missfit model file; write one with missfit "
-            "fit."
-        ) from error
-    except Exception as error:  # zlib, struct, unicode and other errors
-        raise ModelFileError(
-            f"{path} is truncated or damaged ({error}); copy it again."
-        ) from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is no missfit model file.")
+
+
+def _read(file: BinaryIO) -> TableModel:
+    """Return the model of an archive, after every check."""
+    header = checked_header(file)
+    _check_version(header)
+    check_content(file, header, set(TRUSTED))
+    file.seek(0)
+    parts = _skops().load(file, trusted=list(TRUSTED))
+    model = _model(parts, header)
+    _check_predictions(model)
+    return model
+
+
+def _check_version(header: dict[str, Any]) -> None:
+    """Raise where the header is not that of a model file of a version known here."""
+    if header.get("format") != FORMAT:
+        raise RefusedError(f"its format is {str(header.get('format'))[:80]!r}")
     version = header.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise ModelFileError(
-            f"{path} has format version {version}, written by missfit "
-            f"{header.get('missfit')}; this missfit reads up to version {VERSION}. "
-            "Upgrade missfit, or fit again."
+    if type(version) is not int or version != VERSION:
+        raise RefusedError(
+            f"it has format version {str(version)[:20]}, written by missfit "
+            f"{str(header.get('missfit'))[:20]}, and this missfit reads version "
+            f"{VERSION} (upgrade missfit to read a newer one)"
         )
-    return header
 
 
 def _model(parts: Any, header: dict[str, Any]) -> TableModel:
+    """Return the model, whose schema must be that of the header."""
     encoder, regressor = parts["encoder"], parts["regressor"]
     if not isinstance(encoder, TableEncoder):
-        raise TypeError("the encoder is of another type")
+        raise RefusedError("its encoder is of another type")
     if not isinstance(regressor, ConformalRegressor):
-        raise TypeError("the regressor is of another type")
-    columns = header["columns"]
+        raise RefusedError("its regressor is of another type")
     missingness = Missingness(
         int(header["rows"]),
-        np.array([int(column["missing"]) for column in columns]),
+        np.array([int(column["missing"]) for column in header["columns"]]),
         frozenset(bytes.fromhex(key).rstrip(b"\0") for key in header["patterns"]),
         int(header["patterns_seen_once"]),
     )
-    target, predictor = str(header["target"]), str(header["predictor"])
+    predictor, target = str(header["predictor"]), str(header["target"])
     model = TableModel(encoder, regressor, predictor, target, missingness)
-    if model.columns != [column["name"] for column in columns]:
-        raise ValueError("the schema and the model name different columns")
+    for name, value in model.schema().items():
+        if header[name] != value and name != "patterns":
+            raise RefusedError(f"the {name} of the header are not those of the model")
+    _check_counts(model)
     return model
+
+
+def _check_counts(model: TableModel) -> None:
+    """Raise where what is told of the fit cannot be."""
+    seen, encoder = model.missingness, model.encoder
+    if not 0 <= seen.n_single <= seen.n_rows or seen.n_rows < 1:
+        raise RefusedError(f"{seen.n_single} patterns of one row in {seen.n_rows} rows")
+    if seen.count.min() < 0 or seen.count.max() > seen.n_rows:
+        raise RefusedError(f"a column is missing in {seen.count.max()} rows of fewer")
+    n_columns = [max(1, len(levels) - 1) for levels in encoder.categories_]
+    expected = np.repeat(np.arange(len(model.columns)), n_columns)
+    if not np.array_equal(encoder.variables_, expected):
+        raise RefusedError("the columns of its encoder are not those of its levels")
+    if model.regressor.n_features_in_ != len(expected):
+        raise RefusedError("its encoder and its predictor disagree on the columns")
+
+
+def _check_predictions(model: TableModel) -> None:
+    """Raise where rows that the model knows are not predicted by numbers."""
+    rows = model.regressor.calibration_rows_[:TRIAL_ROWS]
+    nothing = np.full((1, model.regressor.n_features_in_), np.nan)
+    X = np.concatenate([rows, nothing])
+    with np.errstate(all="ignore"):  # what comes of it is looked at
+        prediction = model.regressor.predict(X)
+        lower, upper = model.regressor.predict_interval(X)
+    if prediction.shape != (len(X),) or not np.isfinite(prediction).all():
+        raise RefusedError("it predicts rows that it knows by what is no number")
+    if not ((lower <= prediction) & (prediction <= upper)).all():
+        raise RefusedError("its intervals do not hold its predictions")
+
+
+def _short(error: Exception) -> str:
+    """Return what an error says in one short line."""
+    text = " ".join(str(error).split())[:200].rstrip(".")
+    if isinstance(error, RefusedError):
+        return text
+    if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError)):
+        return f"it is truncated or damaged ({text})"
+    return f"it is damaged ({type(error).__name__}{': ' if text else ''}{text})"
 
 
 def _skops() -> Any:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missfit.patterns import PatternGroups, group_rows
-from missfit.tables import as_floats, blocks, n_threads, refuse_rows
+from missfit.tables import LARGEST, as_floats, blocks, n_threads, refuse_rows
 
 BATCH_DOUBLES = 2**17  # 1 MB: rows gathered at once stay in the cache
-LARGEST = 1e150  # squares beyond overflow float64
+LEAST_WEIGHT = 0.1  # of the mean row, from which on weights may be counts of rows
 SMALLEST = 1e-140  # squares below lose digits, then vanish
 BLOCK_DOUBLES = 2**22  # 32 MB: scatter matrices handed out at once by blocks()
 
@@ -289,6 +289,14 @@ class PatternMoments:
             position[self.pattern_of_row[rows]],
         )
 
+    def shifted(self, shift: NDArray[np.float64]) -> PatternMoments:
+        """Return the table of the rows with ``shift`` (d,) added to their features."""
+        observed = ~self.patterns[self.condensed]
+        mean = self.condensed_mean.copy()
+        mean[:, : self.n_features] += np.where(observed, shift, 0.0)
+        rows = self.rows._replace(X=self.rows.X + shift)
+        return replace(self, condensed_mean=mean, rows=rows)
+
     def blocks(self) -> Iterator[PatternBlock]:
         """Yield dense moments, block by block of patterns, in bounded memory."""
         n_columns = self.n_features + self.n_targets
@@ -541,23 +549,50 @@ def _check_rows(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> 
     return Rows(X, y, weight).take(np.flatnonzero(weight))
 
 
-def check_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """Return the weights as float64, or say what is wrong with them."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
+def check_weight(
+    sample_weight: ArrayLike, n_rows: int, *, may_be_zero: bool = False
+) -> NDArray[np.float64]:
+    """Return the weights as float64, or say what is wrong with them.
+
+    All may be zero where ``may_be_zero``: a chunk of a stream may weigh nothing.
+    """
+    weight = as_floats(sample_weight, "sample_weight")
     if weight.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; X has {n_rows} rows, so it must "
             f"be ({n_rows},)."
         )
-    if not (np.isfinite(weight) & (weight >= 0)).all():
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        what = "masked or missing" if np.isnan(weight[bad][0]) else str(weight[bad][0])
         raise ValueError(
             "sample_weight holds negative or non-finite values, the first "
-            f"{weight[~(np.isfinite(weight) & (weight >= 0))][0]}; weights must be "
-            "finite and >= 0."
+            f"{what}, in row {np.argmax(bad)}; weights must be finite and >= 0."
         )
-    if not weight.any():
+    if not (may_be_zero or weight.any()):
         raise ValueError(
             "sample_weight is zero for all rows; give at least one row a weight > 0."
+        )
+    return weight
+
+
+def row_counts(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Return weights that count rows, or say why these cannot.
+
+    A weight of 2 is a row twice, so that weights say how much there is to learn from:
+    their sum is the number of rows. Weights whose own mean, sum w^2 / sum w, is below
+    0.1 say that there is less than a tenth of the (sum w)^2 / sum w^2 rows that they
+    weigh: they are relative weights, such as those that sum to 1.
+    """
+    weight = check_weight(sample_weight, n_rows)
+    largest = weight.max()
+    share = weight / largest
+    if largest * (share @ share) / share.sum() < LEAST_WEIGHT:
+        raise ValueError(
+            f"sample_weight sums to {weight.sum():.3g} over {(weight > 0).sum()} rows; "
+            "a weight counts rows here (2 equals repeating the row), and so few would "
+            "be outweighed by any prior or ridge. For relative weights give "
+            "sample_weight * len(X) / sum(sample_weight)."
         )
     return weight
 

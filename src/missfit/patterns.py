@@ -1,7 +1,8 @@
 """Missing patterns: which features are missing together, and in which rows.
 
 A pattern is a bool vector of length d, True where a feature is missing. Patterns are
-compared through packed bits, so that nothing here ever allocates 2^d of anything.
+compared through packed bits, so that nothing here but `all_patterns` allocates 2^d
+of anything.
 Tables of patterns are kept in lexicographic order with feature 0 first, which is the
 order of the integers that the paper's authors number their patterns by.
 """
@@ -158,3 +159,13 @@ def _digits(mask: NDArray[np.bool_]) -> list[NDArray[np.uint16]]:
             digit |= column.astype(np.uint16) << np.uint16(shift)
         digits.append(digit)
     return digits
+
+
+def all_patterns(n_features: int) -> NDArray[np.bool_]:
+    """All 2^d patterns in lexicographic order: row i has the binary digits of i.
+
+    >>> all_patterns(2).astype(int).tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    """
+    index = np.arange(2**n_features)[:, None]
+    return (index >> np.arange(n_features - 1, -1, -1)) & 1 == 1

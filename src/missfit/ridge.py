@@ -9,6 +9,22 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 MANY = 200  # columns from which a few factorisations beat one of eigenvectors
+ENOUGH_ROWS = 5.0  # for each feature, from which on nothing more is needed
+
+
+def pseudo_rows(n_rows: float, n_columns: int, enough: float = ENOUGH_ROWS) -> float:
+    """Return how many rows without correlations few rows are padded with.
+
+    ``k / 2 (1 - n / 5k)`` for k columns, and none from 5 rows for each on. Chosen for
+    EMLR on factor models with 30 % of the values missing; R2 without and with them at
+    noise of half the signal's standard deviation: n x d = 40 x 20, -.08 and .59; 80 x
+    20, .07 and .53; 200 x 50, .27 and .59; 300 x 200, -.9 and .66. At noise of 2 % the
+    first three gain as well, and fits of 200 steps and more take 10 to 20.
+
+    >>> pseudo_rows(1000, 10), pseudo_rows(50, 100)
+    (0.0, 45.0)
+    """
+    return max(0.0, (n_columns - n_rows / enough) / 2)
 
 
 def ridge_path(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from missfit.candidates import DEFAULT, candidate
 from missfit.columns import shown
 from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators.calibration import ALL, TOO_FEW
 from missfit.files import whole_file
-from missfit.modelfile import Missingness, TableModel
+from missfit.modelfile import Missingness, ModelFileError, TableModel
 from missfit.patterns import group_rows, pattern_keys
 from missfit.tableio import TableError, TrainingTable, column_names, guess, read_chunks
 
@@ -60,7 +61,7 @@ def fit_table(
     regressor = ConformalRegressor(base, alpha=1 - coverage, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, table.y, table.groups)
+        regressor.fit(X, table.y, groups=table.groups)
     return TableModel(
         encoder,
         regressor,
@@ -77,10 +78,10 @@ def variable_mask(encoder: TableEncoder, X: NDArray[np.float64]) -> NDArray[np.b
 
 
 def held_out_r2(model: TableModel) -> float:
-    """R2 on the rows that the predictor was not fitted to."""
+    """R2 on the rows that calibrate, predicted by a model not fitted to them."""
     regressor = model.regressor
     y = regressor.calibration_targets_
-    error = y - regressor.predict(regressor.calibration_rows_)
+    error = y - regressor.calibration_predictions_
     spread = ((y - y.mean()) ** 2).sum()
     return float(1 - (error**2).sum() / spread) if spread > 0 else float("nan")
 
@@ -133,9 +134,10 @@ def predict_file(
 def check_columns(model: TableModel, data: str | Path) -> None:
     """Raise where a table lacks a column of the model, with the name that was meant."""
     names = column_names(data)
-    absent = [column for column in model.columns if column not in names]
+    there, asked = set(names), {*model.columns, model.target}
+    absent = [column for column in model.columns if column not in there]
     if absent:
-        others = [n for n in names if n not in model.columns and n != model.target]
+        others = [name for name in names if name not in asked]
         more = f" (nor {len(absent) - 1} others)" if len(absent) > 1 else ""
         raise TableError(
             f"{data} has no column {shown(absent[0])}{more}, which the model reads"
@@ -150,15 +152,30 @@ def _text_columns(model: TableModel) -> list[str]:
 
 def _lines(model: TableModel, frame: Any, watch: _Watch) -> str:
     """Return the lines of a chunk of rows."""
-    try:
-        X = model.encoder.transform(frame)
-    except ValueError as error:
-        place = f" Rows are counted from row {watch.n_rows:,} of the file, here."
-        raise TableError(f"{error}{place if watch.n_rows else ''}") from error
-    watch.see(frame, X)
-    lower, upper = model.regressor.predict_interval(X)
-    rows = np.column_stack([model.regressor.predict(X), lower, upper]).tolist()
+    with _faults_of_the_model():
+        try:
+            X = model.encoder.transform(frame)
+        except ValueError as error:
+            place = f" Rows are counted from row {watch.n_rows:,} of the file, here."
+            raise TableError(f"{error}{place if watch.n_rows else ''}") from error
+        watch.see(frame, X)
+        lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
+        watch.kinds.update(kind.tolist())
+        rows = np.column_stack([model.regressor.predict(X), lower, upper]).tolist()
     return "".join(f"{p!r},{low!r},{high!r}\n" for p, low, high in rows)
+
+
+@contextlib.contextmanager
+def _faults_of_the_model() -> Iterator[None]:
+    """Say of what a model file that is not as it should be raises what it is."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        raise ModelFileError(
+            f"the model cannot predict these rows ({type(error).__name__}: {error}); "
+            "its file is damaged, or was written with other versions of missfit or "
+            "scikit-learn. Write it again with missfit fit."
+        ) from error
 
 
 class _Watch:
@@ -170,6 +187,7 @@ class _Watch:
         self.count = np.zeros(len(model.columns), dtype=np.int64)
         self.n_unseen = 0
         self.levels: dict[str, set[str]] = {}
+        self.kinds: Counter[str] = Counter()  # what calibrated the intervals
 
     def see(self, frame: Any, X: NDArray[np.float64]) -> None:
         """Count the rows of a chunk."""
@@ -194,6 +212,22 @@ class _Watch:
                 "taken as missing: correct them, or fit again with rows that hold them"
             )
         yield from self._drift()
+        yield from self._weak_intervals()
+
+    def _weak_intervals(self) -> Iterator[str]:
+        if self.kinds[TOO_FEW]:
+            yield (
+                f"the intervals of {self.kinds[TOO_FEW]:,} rows are infinite, since "
+                "the model was fitted to too few rows (or groups) for its coverage: "
+                "fit again with more of them, or with a lower --coverage"
+            )
+        if self.kinds[ALL] > LEAST_DRIFT * self.n_rows:
+            yield (
+                f"{self.kinds[ALL] / self.n_rows:.0%} of these rows have a combination "
+                "of missing columns so rare at fit that their intervals hold only if "
+                "which values are missing does not depend on the values: fit again "
+                "with more rows like these"
+            )
 
     def _drift(self) -> Iterator[str]:
         old = self.model.missingness
@@ -233,8 +267,6 @@ def _change(old: int, n_old: int, new: int, n_new: int) -> tuple[float, float] |
 def _sink(out: str | Path | None) -> Iterator[Callable[[str], Any]]:
     """Yield a function that writes text which appears at the end, or not at all."""
     if out is not None:
-        if Path(out).is_dir():
-            raise TableError(f"--out {out} is a folder; give a file.")
         with (
             whole_file(out) as part,
             part.open("w", encoding="utf-8", newline="") as file,
@@ -244,9 +276,5 @@ def _sink(out: str | Path | None) -> Iterator[Callable[[str], Any]]:
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as spool:
         yield spool.write
         spool.seek(0)
-        try:
-            shutil.copyfileobj(spool, sys.stdout)
-            sys.stdout.flush()
-        except BrokenPipeError:  # the reader, such as head, has had enough
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, sys.stdout.fileno())
+        shutil.copyfileobj(spool, sys.stdout)
+        sys.stdout.flush()

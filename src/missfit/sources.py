@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import copy
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from missfit.files import kind_of_place
+from missfit.tables import refuse_same_names
 
 CHUNK_DOUBLES = 2**22  # 32 MB: rows read or worked on at once
 MAX_NAMES = 10  # of columns in an error message
@@ -160,15 +164,22 @@ def named_columns(X: Any, y: Any, sample_weight: Any = None) -> Chunk:
     taken = _names(y, "y") if is_name else []
     if isinstance(sample_weight, str):
         taken = [*taken, sample_weight]
-        sample_weight = _column(X, sample_weight)
-    y = _column(X, y) if is_name else y
+    refuse_same_names(X)
+    _refuse_clash(taken, list(X.columns))
+    if isinstance(sample_weight, str):
+        sample_weight = X[sample_weight]
+    y = X[y] if is_name else y
     kept = [name for name in X.columns if name not in taken]
     return Chunk(X[kept], y, sample_weight)
 
 
-def _column(frame: Any, name: Any) -> Any:
-    _refuse_unknown(_names(name, "y"), list(frame.columns), "the frame")
-    return frame[name]
+def _refuse_clash(taken: list[str], names: list) -> None:
+    """Raise where a name is not that of a column, or is given twice."""
+    _refuse_unknown(taken, names, "the frame")
+    if len(set(taken)) < len(taken):
+        raise ValueError(
+            f"y and sample_weight name {_listed(taken)}; a column can be named once."
+        )
 
 
 def _names(y: Any, what: str) -> list[str]:
@@ -182,11 +193,32 @@ def _names(y: Any, what: str) -> list[str]:
 
 
 def _refuse_unknown(names: list, known: list, where: str) -> None:
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ValueError(
-            f"no column {unknown[0]!r} in {where}; its columns are {_listed(known)}."
-        )
+    """Raise where a name is no column, or that of two."""
+    count = Counter(known)
+    for name in names:
+        if not count[name]:
+            raise ValueError(
+                f"no column {name!r} in {where}; its columns are {_listed(known)}."
+            )
+        if count[name] > 1:
+            raise ValueError(
+                f"{count[name]} columns of {where} are named {name!r}; give each a "
+                "name of its own."
+            )
+
+
+def _refuse_two_roles(features: list, targets: list, sample_weight: Any) -> None:
+    """Raise where one column is asked for twice."""
+    roles = [*(("a feature", name) for name in features)]
+    roles += [*(("the target", name) for name in targets)]
+    roles += [("the weight", sample_weight)] if sample_weight else []
+    seen: dict[str, str] = {}
+    for role, name in roles:
+        if name in seen:
+            raise ValueError(
+                f"the column {name!r} is {seen[name]} and {role} at once; name it once."
+            )
+        seen[name] = role
 
 
 def _listed(names: list) -> str:
@@ -218,12 +250,12 @@ def _file_source(file: TableFile, targets: list[str], y, sample_weight) -> Sourc
         )
     beside = [*targets, *([sample_weight] if sample_weight else [])]
     reader = _reader(Path(file.path))
-    _refuse_unknown(beside, reader.names, str(file.path))
     if file.columns is None:
         features = [name for name in reader.names if name not in beside]
     else:
         features = list(file.columns)
-        _refuse_unknown(features, reader.names, str(file.path))
+    _refuse_unknown([*beside, *features], reader.names, str(file.path))
+    _refuse_two_roles(features, targets, sample_weight)
     if not features:
         raise ValueError(
             f"{file.path} has no column left to be a feature; its columns are "
@@ -276,8 +308,14 @@ class _Reader(NamedTuple):
 
 
 def _reader(path: Path) -> _Reader:
-    if not path.exists():
+    kind = kind_of_place(path)
+    if not kind:
         raise FileNotFoundError(f"no file {path}.")
+    if kind not in ("a file", "a folder"):
+        raise ValueError(
+            f"{path} is {kind}, which can be read only once. Save it in a file first, "
+            "or give chunks: fit(iterator of (X, y))."
+        )
     _load_arrow()
     if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
         return _parquet_reader(path)
@@ -295,34 +333,63 @@ def _chunk_rows(n_columns: int) -> int:
 
 def _parquet_reader(path: Path) -> _Reader:
     """Read row group by row group, of the columns asked for alone."""
-    from pyarrow import parquet, types
+    from pyarrow import parquet
 
     parts = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not parts:
         raise FileNotFoundError(f"no *.parquet file in the folder {path}.")
-    schema = parquet.read_schema(parts[0])
+    metadata = [_sound(parquet.read_metadata, part) for part in parts]
+    schemas = [_sound(parquet.read_schema, part) for part in parts]
 
     def check(names: list[str]) -> None:
-        for name in names:
-            kind = schema.field(name).type
-            known = (types.is_floating, types.is_integer, types.is_boolean)
-            known = (*known, types.is_decimal, types.is_null)
-            if not any(is_kind(kind) for is_kind in known):
-                raise TypeError(
-                    f"column {name!r} of {path} holds {kind}, not numbers. Encode it "
-                    "first, or leave it out: TableFile(path, columns=[...])."
-                )
+        for schema, part in zip(schemas, parts, strict=True):
+            _refuse_unknown(names, schema.names, str(part))
+            for name in names:
+                _refuse_text(name, schema.field(name).type, path)
 
     def batches(names: list[str]) -> Iterator[Any]:
         size = _chunk_rows(len(names))
         for part in parts:
             # pre_buffer would keep all that was read until the file is closed
-            with parquet.ParquetFile(part, pre_buffer=False) as file:
+            with _sound(parquet.ParquetFile, part, pre_buffer=False) as file:
                 for groups in _row_groups(file.metadata, size):
-                    yield from file.iter_batches(size, groups, names)
+                    yield from _valid(file.iter_batches(size, groups, names), part)
 
-    n_rows = sum(parquet.read_metadata(part).num_rows for part in parts)
-    return _Reader(schema.names, n_rows, check, batches)
+    n_rows = sum(one.num_rows for one in metadata)
+    return _Reader(schemas[0].names, n_rows, check, batches)
+
+
+def _sound(read: Callable, path: Path, **options: Any) -> Any:
+    """Read from a Parquet file that may be damaged."""
+    try:
+        return read(path, **options)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is not a whole Parquet file ({error}).") from error
+
+
+def _valid(batches: Iterator[Any], path: Path) -> Iterator[Any]:
+    """Yield batches that are checked: Arrow trusts what a file says otherwise."""
+    from pyarrow import ArrowException
+
+    try:
+        for batch in batches:
+            batch.validate(full=True)
+            yield batch
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"{path} cannot be read ({error}).") from error
+
+
+def _refuse_text(name: str, kind: Any, path: Path) -> None:
+    """Raise where a column of Arrow's type does not hold numbers."""
+    from pyarrow import types
+
+    known = (types.is_floating, types.is_integer, types.is_boolean)
+    known = (*known, types.is_decimal, types.is_null)
+    if not any(is_kind(kind) for is_kind in known):
+        raise TypeError(
+            f"column {name!r} of {path} holds {kind}, not numbers. Encode it first, or "
+            "leave it out: TableFile(path, columns=[...])."
+        )
 
 
 def _row_groups(metadata: Any, n_rows: int) -> Iterator[list[int]]:
@@ -338,10 +405,13 @@ def _row_groups(metadata: Any, n_rows: int) -> Iterator[list[int]]:
 
 def _csv_reader(path: Path) -> _Reader:
     """Read block by block; the number of rows is not known before the end."""
-    from pyarrow import ArrowInvalid, csv
+    from pyarrow import ArrowException, ArrowInvalid, csv
 
-    with csv.open_csv(path) as file:
-        names = file.schema.names
+    try:
+        with csv.open_csv(path) as file:
+            names = file.schema.names
+    except (ArrowException, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as CSV ({error}).") from error
 
     def batches(chosen: list[str]) -> Iterator[Any]:
         # a type given beforehand: the first block may hold nothing but gaps

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 BLOCK_DOUBLES = 2**18  # 2 MB: what is worked on at once stays in the cache
+LARGEST = 1e150  # squares beyond overflow float64
+TIMES = {"m": "durations", "M": "dates"}  # by numpy's letters
+_DURATIONS = (datetime.timedelta, np.timedelta64)
+_DATES = (datetime.date, np.datetime64)  # a datetime is a date, a Timestamp too
 
 
 def blocks(
@@ -37,28 +44,143 @@ def n_threads() -> int:
     return int(wanted) if wanted.isdigit() and int(wanted) else cpu_count()
 
 
-def with_nan(table: Any) -> Any:
+def with_nan(table: Any, name: str = "X") -> Any:
     """Return the table with NaN for the missing values that only Python knows.
 
-    Those of masked arrays, and NA or None in pandas columns of objects; everything else
-    comes back as it is.
+    Those of masked arrays (also in lists of masked rows), None, and pandas' NA in
+    columns and arrays of objects; everything else comes back as it is. Dates and
+    durations are refused: numpy would take them as integers, in units nobody chose.
     """
+    table = masked_rows(table)
+    if isinstance(table, (list, tuple)):
+        table = np.asarray(table)
+    for kind, where, values in _columns(table):
+        _refuse_times(kind, values, f"{name}{where}")
     if np.ma.isMaskedArray(table):
-        return np.ma.filled(np.ma.asarray(table, dtype=np.float64), np.nan)
-    if _is_pandas(table) and any(kind == "O" for kind in _kinds(table)):
+        return _unmasked(table)
+    if _is_pandas(table) and "O" in _kinds(table):
         return table.where(table.notna(), np.nan)
+    if _is_pandas(table) and _has_sparse(table):
+        return table.astype(np.float64)  # scikit-learn knows sparse zeros alone
+    if isinstance(table, np.ndarray) and table.dtype.kind == "O":
+        return _filled(table, [is_missing(value) for value in table.flat])
     return table
+
+
+def masked_rows(table: Any) -> Any:
+    """Return a list of masked rows as a masked array: numpy would drop the masks."""
+    rows = isinstance(table, (list, tuple)) and any(map(np.ma.isMaskedArray, table))
+    return np.ma.array(table) if rows else table
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a single value is None, NaN, NaT, pandas' NA or a masked element."""
+    if value is None or value is np.ma.masked:
+        return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    kind = type(value).__name__
+    return kind in ("NAType", "NaTType") or (kind == "Decimal" and value.is_nan())
+
+
+def _unmasked(table: Any) -> NDArray:
+    """Return a masked array with NaN where it is masked, whatever it hides there."""
+    missing = np.ma.getmaskarray(table).ravel()
+    if table.dtype.kind in "biuf":
+        return _filled(np.asarray(table.data, dtype=np.float64), missing)
+    values = np.asarray(table.data, dtype=object)
+    return _filled(values, missing | [is_missing(value) for value in values.flat])
+
+
+def _filled(values: NDArray, missing: Any) -> NDArray:
+    """Return a copy with NaN at some places, which are given in one line."""
+    values = values.copy()
+    values[np.reshape(np.asarray(missing, dtype=bool), values.shape)] = np.nan
+    return values
 
 
 def _is_pandas(table: Any) -> bool:
     return hasattr(table, "to_numpy") and hasattr(table, "notna")
 
 
+def _has_sparse(table: Any) -> bool:
+    dtypes = np.ravel(np.array(getattr(table, "dtypes", []), object))
+    return any(type(dtype).__name__ == "SparseDtype" for dtype in dtypes)
+
+
+def refuse_same_names(table: Any) -> None:
+    """Raise where two columns of a frame have one name."""
+    names = list(getattr(table, "columns", ()))
+    name, count = max(Counter(names).items(), key=itemgetter(1), default=("", 0))
+    if count > 1:
+        raise ValueError(
+            f"X has {count} columns called {name!r}; give each a name of its own."
+        )
+
+
+def _columns(table: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the kind, the place in words and the values of columns that may be times.
+
+    An array, or a series, is one column: its values share a type.
+    """
+    if _is_pandas(table) and table.ndim == 2:
+        for j, (name, kind) in enumerate(
+            zip(table.columns, _kinds(table), strict=True)
+        ):
+            if kind in (*TIMES, "O"):  # a column of numbers costs nothing
+                yield kind, f", column {name!r},", table.iloc[:, j]
+    elif hasattr(table, "get_columns"):  # polars
+        for column in table.get_columns():
+            yield _kind(column.dtype), f", column {column.name!r},", column
+    else:
+        yield from ((kind, "", table) for kind in _kinds(table)[:1])
+
+
 def _kinds(table: Any) -> list[str]:
     """Kind letters of numpy for the columns, 'O' for what numpy does not know."""
     dtypes = getattr(table, "dtypes", getattr(table, "dtype", []))
     dtypes = dtypes if isinstance(dtypes, list) else np.ravel(np.array(dtypes, object))
-    return [getattr(dtype, "kind", "O") for dtype in dtypes]
+    return [_kind(dtype) for dtype in dtypes]
+
+
+def _kind(dtype: Any) -> str:
+    """Kind letter of a type of numpy, pandas or polars, 'O' where it has none."""
+    name = type(dtype).__name__
+    if name == "CategoricalDtype":  # what its levels are matters if they are times
+        kind = _kind(dtype.categories.dtype)
+        return kind if kind in TIMES else "O"
+    if hasattr(dtype, "is_temporal"):  # polars
+        kind = ("m" if name == "Duration" else "M") if dtype.is_temporal() else "f"
+        return "O" if name == "Object" else kind
+    return getattr(dtype, "kind", "O")
+
+
+def _refuse_times(kind: str, values: Any, name: str) -> None:
+    """Raise where values are dates or durations, by type or among objects."""
+    if kind in TIMES:
+        first = next(iter(np.asarray(values).flat), "none")
+    elif kind == "O":
+        first = _first_time(values)
+        kind = "m" if isinstance(first, _DURATIONS) else "M"
+    else:
+        return
+    if first is not None:
+        encoder = kind == "M" and name.startswith("X")
+        raise TypeError(
+            f"{name} holds {TIMES[kind]}, the first {first!s}; only real numbers are "
+            "understood. Give them as numbers, such as days"
+            + (" since some day; TableEncoder does so." if encoder else ".")
+        )
+
+
+def _first_time(values: Any) -> Any:
+    """Return the first date or duration among objects, None without one."""
+    masked = np.ma.isMaskedArray(values)
+    cells = np.ma.compressed(values) if masked else np.asarray(values, dtype=object)
+    times = (v for v in cells.flat if isinstance(v, (*_DATES, *_DURATIONS)))
+    return next((value for value in times if not is_missing(value)), None)
 
 
 def as_floats(values: Any, name: str = "X") -> NDArray[np.float64]:
@@ -72,19 +194,20 @@ def as_floats(values: Any, name: str = "X") -> NDArray[np.float64]:
     """
     if sparse.issparse(values):
         raise TypeError(f"{name} is a sparse matrix; give {name}.toarray().")
-    strange = [kind for kind in _kinds(values) if kind in "mMc"]
-    if strange:
-        what = {"m": "durations", "M": "dates", "c": "complex numbers"}[strange[0]]
-        raise TypeError(
-            f"{name} holds {what}; only real numbers are understood. Encode them as "
-            "numbers first."
+    try:
+        values = with_nan(values, name)
+    except ValueError as error:  # rows of unequal length
+        raise TypeError(f"{name} cannot be read as numbers ({error}).") from error
+    if "c" in _kinds(values):
+        raise ValueError(  # as scikit-learn does
+            f"{name} holds complex numbers: Complex data not supported. Give their "
+            "real and imaginary parts as numbers."
         )
     try:
-        values = with_nan(values)
         if _is_pandas(values):
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"{name} cannot be read as numbers ({error}). Encode text and categories "
             "as numbers first, and use NaN for missing values."
@@ -98,6 +221,32 @@ def refuse_rows(bad: NDArray[np.bool_], name: str, what: str, way_out: str) -> N
         raise ValueError(
             f"{name} is {what} in {bad.any(axis=1).sum()} of {len(bad)} rows, first at "
             f"row {row}, column {column}. {way_out}"
+        )
+
+
+def target_values(y: Any) -> NDArray[np.float64]:
+    """Return y as float64; a masked or missing target is no target."""
+    values = as_floats(y, "y")
+    if np.ma.isMaskedArray(y) and values.ndim:
+        refuse_rows(
+            np.isnan(values).reshape(len(values), -1),
+            "y",
+            "masked",
+            "Only features may be missing: drop the rows without a target.",
+        )
+    return values
+
+
+def refuse_beyond(table: NDArray[np.float64], name: str) -> None:
+    """Raise where a value is so large that its square overflows float64."""
+    ends = (np.fmin.reduce(table, axis=None), np.fmax.reduce(table, axis=None))
+    if max(-ends[0], ends[1]) > LARGEST:  # not where all are NaN
+        refuse_rows(
+            np.abs(table.reshape(len(table), -1)) > LARGEST,
+            name,
+            f"beyond {LARGEST:g}, so that squares overflow float64,",
+            "Rescale it first"
+            + (", or use NaN where it is not known." if name == "X" else "."),
         )
 
 

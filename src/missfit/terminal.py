@@ -1,14 +1,117 @@
-"""What a command shows on a terminal while it works."""
+"""What a command shows on a terminal: lines, and what runs while it works."""
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import shutil
 import sys
 import threading
 import time
-from typing import TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
 
 EVERY = 1.0  # seconds between two drawings of the line
+
+
+def printable(text: str) -> str:
+    r"""Return text that a terminal shows and does not obey.
+
+    A column may be named ``\x1b[2J``, which would clear the screen: every character
+    that is not printed is written as Python writes it. Line breaks stay.
+
+    >>> printable("a\x1b[2J\u202eb")
+    'a\\x1b[2J\\u202eb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() or one == "\n" else _escape(one) for one in text
+    )
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def tell(text: str) -> None:
+    """Print lines of the result."""
+    print(printable(text), flush=True)
+
+
+def note(text: str) -> None:
+    """Print a note that is not part of the result, on one line of standard error."""
+    print(f"missfit: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
+
+
+class PatientStream:
+    """A stream that may be lost without an end to the work.
+
+    A reader such as ``head`` that has gone away, a closed standard output or a full
+    disk: what is written afterwards goes nowhere, and ``error`` says why.
+
+    Parameters
+    ----------
+    stream : file or None
+        None is what Python has for a standard stream that is closed.
+    """
+
+    def __init__(self, stream: TextIO | None):
+        self.stream = stream
+        self.error: OSError | None = None
+        if stream is None:
+            self.error = OSError(errno.EBADF, os.strerror(errno.EBADF))
+        elif isinstance(stream, io.TextIOWrapper):  # a name may hold any character
+            stream.reconfigure(errors="backslashreplace")
+
+    def write(self, text: str) -> int:
+        """Write, or forget."""
+        self._try("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or forget."""
+        self._try("flush")
+
+    def isatty(self) -> bool:
+        """Whether somebody watches."""
+        return self.error is None and self.stream is not None and self.stream.isatty()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def _try(self, method: str, *arguments: str) -> None:
+        if self.error is not None or self.stream is None:
+            return
+        try:
+            getattr(self.stream, method)(*arguments)
+        except OSError as error:
+            self.error = error
+            _send_nowhere(self.stream)
+
+
+def _send_nowhere(stream: TextIO) -> None:
+    """Let what is left in a lost stream's buffer go nowhere, at exit too."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def patient_streams() -> Iterator[PatientStream]:
+    """Make standard output and error patient; yield standard output."""
+    old = sys.stdout, sys.stderr
+    out, error = PatientStream(sys.stdout), PatientStream(sys.stderr)
+    sys.stdout, sys.stderr = out, error  # type: ignore[assignment]
+    try:
+        yield out
+    finally:
+        out.flush()
+        error.flush()
+        sys.stdout, sys.stderr = old
 
 
 class Status:
@@ -87,7 +190,7 @@ class Status:
 
     def _draw(self) -> None:
         width = shutil.get_terminal_size().columns
-        self._write(self.line(time.monotonic() - self.start, width))
+        self._write(printable(self.line(time.monotonic() - self.start, width)))
 
     def _write(self, text: str) -> None:
         if self.live:

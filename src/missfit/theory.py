@@ -16,7 +16,9 @@ from scipy import optimize
 
 from missfit.bayes.predictor import conditional_moments, expanded_coefficients
 from missfit.bayes.risk import Estimate, bayes_risk
-from missfit.simulate.laws import GaussianPatternMixture, LinearTarget, all_patterns
+from missfit.patterns import all_patterns
+from missfit.simulate.linear_target import LinearTarget
+from missfit.simulate.pattern_mixture import GaussianPatternMixture
 from missfit.tables import blocks, check_features
 
 MAX_UNITS = 2**16

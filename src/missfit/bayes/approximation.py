@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from missfit.simulate.laws import GaussianPatternMixture, GaussianSelection
+from missfit.simulate.pattern_mixture import GaussianPatternMixture
+from missfit.simulate.selection import GaussianSelection
 from missfit.tables import blocks, check_features
 
 REACH = 9.0  # standard deviations to integrate over: 2e-19 is left out

@@ -20,13 +20,9 @@ from missfit.gaussian import (
 from missfit.maps import AffineMaps
 from missfit.patterns import find_keys, format_pattern, group_rows, pattern_keys
 from missfit.simulate.checks import check_patterns
-from missfit.simulate.laws import (
-    GaussianPatternMixture,
-    MARGaussian,
-    MCARGaussian,
-    SelfMaskedGaussian,
-    SelfMaskedProbit,
-)
+from missfit.simulate.pattern_mixture import GaussianPatternMixture
+from missfit.simulate.selection import MARGaussian, MCARGaussian
+from missfit.simulate.self_masked import SelfMaskedGaussian, SelfMaskedProbit
 from missfit.tables import blocks, check_features
 
 
@@ -68,8 +64,10 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
         return_std : bool
             Also return the standard deviation of Y given Z, the noise(Z) of
             Proposition 4.2: sqrt(sigma^2 + beta_mis' T_M beta_mis). For probit
-            self-masking it is that of expectation propagation, a little small where
-            masking is steep and features strongly correlated.
+            self-masking it is that of expectation propagation: exact with one missing
+            feature; with several, too small or too large where masking is steep and
+            features strongly correlated (`missfit.gaussian.probit_posterior` has
+            figures). `bayes_risk` corrects for it.
         """
         d = n_features_of(self.model)
         X = check_features(X, d)

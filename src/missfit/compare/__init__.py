@@ -1,6 +1,7 @@
 """Which predictor for this table: cross-validation of all, and what lies behind it."""
 
-from missfit.compare.comparison import Comparison, Trial, compare_table
+from missfit.compare.comparison import Comparison, Trial
 from missfit.compare.diagnosis import Diagnosis, diagnose
+from missfit.compare.trials import compare_table
 
 __all__ = ["Comparison", "Diagnosis", "Trial", "compare_table", "diagnose"]

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy import stats
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import cross_val_predict
 
-from missfit.compare.comparison import Comparison, fit_and_predict
+from missfit.compare.comparison import Comparison, Trial
+from missfit.compare.learning_curve import CurvePoint, learning_curve
 from missfit.estimators import EMLR, ConformalRegressor
+from missfit.estimators.heldout import Gain, paired_gain
+from missfit.evidence.mechanism import Mechanism, Rows, mechanism, rows_of
+from missfit.evidence.predictable_masks import mask_aucs
+from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
+from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
 from missfit.patterns import group_rows
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
 MOST_PATTERNS = 300  # of those that the value of a measurement is averaged over
-MOST_MASKS = 6  # masks that are predicted from other values
-MOST_ROWS = 5000  # of these predictions
-SLOW = 20.0  # seconds a fit from which the learning curve rests on one fold, not two
+QUICK = 2.0  # seconds a fit up to which all folds tell what is worth measuring
 
 
 @dataclass(frozen=True)
@@ -33,10 +30,10 @@ class Diagnosis:
 
     by_count: list[GroupError]
     by_pattern: list[PatternError]
-    little: LittleTest | None
+    mechanism: Mechanism
     masks: list[MaskEvidence]
-    self_masking: tuple[float, float] | None
-    worth: list[tuple[str, float]]
+    worth: Worth
+    risk: float  # mean squared error that the drops of worth are a share of
     curve: list[CurvePoint]
     coverage: list[tuple[float, float]]
     coverage_by_count: list[tuple[str, int, float, float]]
@@ -45,13 +42,14 @@ class Diagnosis:
 def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
     """Look behind a comparison, at its recommended predictor."""
     coverage, by_count = interval_coverage(comparison)
+    law = _law(comparison)
+    found = why_missing(comparison, law)
     return Diagnosis(
         errors_by_count(comparison),
         errors_by_pattern(comparison),
-        little_test(comparison.X, comparison.y),
-        mask_evidence(comparison),
-        self_masking_gain(comparison),
-        worth_of_measuring(comparison),
+        found,
+        mask_evidence(comparison, found),
+        *worth_of_measuring(comparison, law),
         learning_curve(comparison, n_jobs=n_jobs),
         coverage,
         by_count,
@@ -125,45 +123,27 @@ def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternErr
     return found
 
 
-class LittleTest(NamedTuple):
-    """Little's test of MCAR: a sum of squares, its degrees of freedom, the p-value."""
+def evidence_rows(comparison: Comparison) -> Rows:
+    """Return the rows that the evidence on missingness is found in."""
+    return rows_of(
+        comparison.X,
+        comparison.y,
+        groups=comparison.groups,
+        variables=comparison.encoder.variables_,
+    )
 
-    statistic: float
-    freedom: int
-    p_value: float
 
-
-def little_test(X: NDArray[np.float64], y: NDArray[np.float64]) -> LittleTest | None:
-    """Little's (1988) test that values are missing completely at random.
-
-    sum_m n_m (z_m - mu_obs)' S_obs^-1 (z_m - mu_obs), with z_m the mean of the observed
-    (X, y) in pattern m and (mu, S) by EM, is chi-squared with sum_m |obs(m)| - d
-    degrees of freedom where the mask is independent of the values. None without two
-    patterns.
-    """
-    groups = group_rows(np.isnan(X))
-    if len(groups.patterns) < 2:
-        return None
+def _law(comparison: Comparison) -> EMLR:
+    """Fit one Gaussian of (X, y) by EM."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        law = EMLR().fit(X, y)
-    Z = np.column_stack([X, y])
-    keep = np.diag(law.covariance_) > 0
-    scale = np.sqrt(np.where(keep, np.diag(law.covariance_), 1.0))
-    correlation = law.covariance_ / scale / scale[:, None]
-    statistic, freedom = 0.0, -int(keep.sum())
-    for p, pattern in enumerate(groups.patterns):
-        rows = groups.order[groups.starts[p] : groups.starts[p + 1]]
-        obs = np.flatnonzero(~np.append(pattern, False) & keep)
-        gap = (Z[np.ix_(rows, obs)].mean(axis=0) - law.mean_[obs]) / scale[obs]
-        inverse = np.linalg.pinv(correlation[np.ix_(obs, obs)], hermitian=True)
-        statistic += len(rows) * gap @ inverse @ gap
-        freedom += len(obs)
-    if freedom < 1:
-        return None
-    return LittleTest(
-        float(statistic), freedom, float(stats.chi2.sf(statistic, freedom))
-    )
+        return EMLR().fit(comparison.X, comparison.y)
+
+
+def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
+    """Return the evidence on the mechanism, by the rules that `explain` has."""
+    found = mechanism(evidence_rows(comparison), (law.mean_, law.covariance_))
+    return with_self_masking(found, self_masking_trial(comparison))
 
 
 class MaskEvidence(NamedTuple):
@@ -178,7 +158,9 @@ class MaskEvidence(NamedTuple):
         Mean of the target where it is missing minus where it is observed, in standard
         deviations of the target.
     target_p : float
-        Of Welch's test that this gap is zero, times the number of variables (Holm).
+        Of the test that the target does not differ there, corrected for the number of
+        variables (see `missfit.evidence.mechanism.target_test`); NaN where rows are
+        too few.
     auc : float
         How well the other variables' values predict the mask (0.5: not at all; 1:
         fully); NaN where it was not tried.
@@ -191,181 +173,98 @@ class MaskEvidence(NamedTuple):
     auc: float
 
 
-def mask_evidence(comparison: Comparison) -> list[MaskEvidence]:
+def mask_evidence(comparison: Comparison, found: Mechanism) -> list[MaskEvidence]:
     """Return the evidence for each variable that is missing in some rows."""
     mask, y = comparison.mask, comparison.y
-    partly = np.flatnonzero(mask.any(axis=0) & ~mask.all(axis=0))
+    p = found.target_p
+    auc = mask_aucs(evidence_rows(comparison), comparison.seed)
+    spread = y.std() or 1.0
     rows = []
-    for j in partly:
-        hidden, seen = y[mask[:, j]], y[~mask[:, j]]
-        p = 1.0
-        if min(len(hidden), len(seen)) > 1 and np.ptp(hidden) + np.ptp(seen) > 0:
-            test: Any = stats.ttest_ind(hidden, seen, equal_var=False)
-            p = float(test.pvalue)
-        gap = float((hidden.mean() - seen.mean()) / y.std())
-        rows.append([j, p, gap])
-    corrected = _holm([row[1] for row in rows])
-    auc = _mask_auc(comparison, partly)
-    return [
-        MaskEvidence(
-            comparison.names[j], float(mask[:, j].mean()), gap, p, auc.get(j, np.nan)
-        )
-        for (j, _, gap), p in zip(rows, corrected, strict=True)
-    ]
-
-
-def _holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction for several tests.
-
-    >>> _holm([0.01, 0.5, 0.02])
-    [0.03, 0.5, 0.04]
-    """
-    order = np.argsort(p_values)
-    corrected, highest = np.empty(len(p_values)), 0.0
-    for rank, k in enumerate(order):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[k]))
-        corrected[k] = highest
-    return corrected.tolist()
-
-
-def _mask_auc(comparison: Comparison, partly) -> dict[int, float]:
-    """How well the other values (not their masks) predict some of the masks."""
-    rng = np.random.default_rng(comparison.seed)
-    rows = rng.permutation(len(comparison.y))[:MOST_ROWS]
-    mask, X = comparison.mask[rows], comparison.X[rows]
-    seen = np.where(np.isnan(X).all(axis=0), 0.0, 1.0)
-    mean = np.nansum(X, axis=0) / np.maximum(1, (~np.isnan(X)).sum(axis=0)) * seen
-    filled = np.where(np.isnan(X), mean, X)  # a mask must not be told by other masks
-    found: dict[int, float] = {}
-    done: dict[bytes, float] = {}
-    order = partly[np.argsort(-np.minimum(mask.mean(0), 1 - mask.mean(0))[partly])]
-    for j in order:
-        if min(mask[:, j].sum(), (~mask[:, j]).sum()) < 30:
-            continue
-        key = mask[:, j].tobytes()
-        if key not in done:
-            if len(done) == MOST_MASKS:
-                break
-            others = filled[:, comparison.encoder.variables_ != j]
-            if not others.shape[1]:
-                break
-            model = HistGradientBoostingClassifier(max_iter=30, random_state=0)
-            chance: Any = cross_val_predict(
-                model, others, mask[:, j], cv=3, method="predict_proba"
+    for j in np.flatnonzero(mask.any(axis=0) & ~mask.all(axis=0)):
+        gap = y[mask[:, j]].mean() - y[~mask[:, j]].mean()
+        rows.append(
+            MaskEvidence(
+                comparison.names[j],
+                float(mask[:, j].mean()),
+                float(gap / spread),
+                np.nan if p is None else float(p[j]),
+                float(auc[j]),
             )
-            done[key] = float(roc_auc_score(mask[:, j], chance[:, 1]))
-        found[int(j)] = done[key]
-    return found
+        )
+    return rows
 
 
-def self_masking_gain(comparison: Comparison) -> tuple[float, float] | None:
-    """Gain in R2 of modelling self-masking over not doing so, and its standard error.
+def self_masking_trial(comparison: Comparison) -> SelfMaskingTrial | None:
+    """Return how SelfMaskedLR does against other linear models, on rows none has seen.
 
-    Of SelfMaskedLR over EMLR, on rows that neither saw; None where one is not there.
+    None where it or EMLR is not there, or nothing is missing.
     """
-    trials = {trial.name: trial for trial in comparison.sound}
-    if not {"SelfMaskedLR", "EMLR"} <= set(trials) or not comparison.mask.any():
+    linear = [t.name for t in comparison.sound if _is_linear(comparison, t)]
+    if not {"SelfMaskedLR", "EMLR"} <= set(linear) or not comparison.mask.any():
         return None
-    gain = (trials["EMLR"].predictions - comparison.y) ** 2 - (
-        trials["SelfMaskedLR"].predictions - comparison.y
-    ) ** 2
-    spread = comparison.y.var()
-    return float(gain.mean() / spread), float(gain.std() / np.sqrt(len(gain)) / spread)
+    gain = _gain(comparison, "SelfMaskedLR", over="EMLR")
+    best = max(linear, key=lambda name: comparison.scores[name].r2)
+    ahead = _gain(comparison, best, over="SelfMaskedLR")
+    beaten_by = best if ahead.wins(BEATEN) else ""
+    return SelfMaskingTrial("EMLR", gain.value, gain.standard_error, beaten_by)
 
 
-def worth_of_measuring(comparison: Comparison) -> list[tuple[str, float]]:
-    """How much of the mean squared error each variable would save, always measured.
+def _is_linear(comparison: Comparison, trial: Trial) -> bool:
+    return getattr(trial.candidate.make(comparison.seed), "is_linear", False)
 
-    Under one Gaussian of (X, y) by EM: the mean, over the patterns in which the
-    variable is missing, of Var(y | x_obs) - Var(y | x_obs and the variable), times the
-    share of such rows, over the mean of Var(y | x_obs). Largest first.
+
+def _gain(comparison: Comparison, name: str, *, over: str) -> Gain:
+    """Gain in R2 of one trial over another; a group is one observation."""
+    loss, new_loss = (
+        (comparison.trial(one).predictions - comparison.y) ** 2 for one in (over, name)
+    )
+    weight, spread = np.ones(len(loss)), comparison.y.var()
+    gain = paired_gain(loss, new_loss, weight, comparison.groups)
+    return Gain(gain.value / spread, gain.standard_error / spread)
+
+
+def worth_of_measuring(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
+    """Return what measuring each variable always would save, and the error now.
+
+    A linear recommended predictor: by one Gaussian of (X, y), and the error is the mean
+    of Var(y | x_obs). Any other: by hiding values in rows that it has not seen (of one
+    fold where a fit takes 2 seconds and more), and the error is that of its
+    cross-validation.
     """
-    X, variables = comparison.X, comparison.encoder.variables_
+    one = comparison.trial(comparison.recommended)
+    if not _is_linear(comparison, one):
+        n_fits = int(comparison.fold.max()) + 1 if one.seconds.mean() < QUICK else 1
+        tests = [comparison.fold == k for k in range(n_fits)]
+        models = [_fitted(comparison, one, ~test) for test in tests]
+        if getattr(models[0], "parts_", True):  # AutoRegressor may be linear, too
+            folds = [
+                Fold(model.predict, np.flatnonzero(test))
+                for model, test in zip(models, tests, strict=True)
+            ]
+            worth = heldout_worth(evidence_rows(comparison), folds, comparison.seed)
+            return worth, float(((one.predictions - comparison.y) ** 2).mean())
+    groups = group_rows(np.isnan(comparison.X))
+    top = np.argsort(-groups.n_rows, kind="stable")[:MOST_PATTERNS]
+    patterns, share = (
+        groups.patterns[top],
+        groups.n_rows[top] / groups.n_rows[top].sum(),
+    )
+    variables = comparison.encoder.variables_
+    drops = law_drops(
+        [law.feature_law()], share[None], np.ravel(law.coef_), patterns, variables
+    )
+    spread = law.predict(np.where(patterns, np.nan, 0.0), return_std=True)[1] ** 2
+    return law_worth(drops), float(share @ spread)
+
+
+def _fitted(comparison: Comparison, trial: Trial, rows: NDArray[np.bool_]) -> Any:
+    """Fit a candidate to some rows, with their groups where it takes them."""
+    options, model = {}, trial.candidate.make(comparison.seed)
+    if trial.candidate.takes_groups and comparison.groups is not None:
+        options["groups"] = comparison.groups[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        law = EMLR().fit(X, comparison.y)
-    groups = group_rows(np.isnan(X))
-    top = np.argsort(-groups.n_rows, kind="stable")[:MOST_PATTERNS]
-    patterns, weight = groups.patterns[top], groups.n_rows[top].astype(float)
-
-    def variance(hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return law.predict(np.where(hidden, np.nan, 0.0), return_std=True)[1] ** 2
-
-    now = variance(patterns)
-    worth = []
-    for j, name in enumerate(comparison.names):
-        columns = variables == j
-        lacking = patterns[:, columns].all(axis=1)
-        if lacking.any() and not comparison.mask[:, j].all():
-            saved = now[lacking] - variance(patterns[lacking] & ~columns)
-            worth.append((name, float(saved @ weight[lacking] / (now @ weight))))
-    return sorted(worth, key=lambda pair: -pair[1])
-
-
-class CurvePoint(NamedTuple):
-    """R2 with so many training rows: mean and standard error over the test rows."""
-
-    n_rows: int
-    r2: float
-    error: float
-
-
-def learning_curve(
-    comparison: Comparison, *, n_jobs: int = 1, repeats: int = 2
-) -> list[CurvePoint]:
-    """R2 of the recommended predictor against the rows that it learns from.
-
-    Each of some folds is predicted from parts of the others, which are nested; the
-    last point is the comparison's own.
-    """
-    trial = comparison.trial(comparison.recommended)
-    one = trial.candidate
-    if trial.seconds.mean() > SLOW:
-        repeats = 1
-    repeats = min(repeats, int(comparison.fold.max()) + 1)
-    rng = np.random.default_rng(comparison.seed)
-    order = rng.permutation(len(comparison.y))
-    tasks, sizes = [], []
-    for share in SHARES:
-        for k in range(repeats):
-            train = order[comparison.fold[order] != k]
-            train = np.sort(train[: max(20, int(share * len(train)))])
-            test = np.flatnonzero(comparison.fold == k)
-            rows = np.concatenate([train, test])
-            is_test = np.arange(len(rows)) >= len(train)
-            tasks.append((rows, is_test))
-            sizes.append(len(train))
-    fits = Parallel(n_jobs=n_jobs)(
-        delayed(fit_and_predict)(
-            one,
-            comparison.X[rows],
-            comparison.y[rows],
-            is_test,
-            comparison.seed,
-            None if comparison.groups is None else comparison.groups[rows],
-        )
-        for rows, is_test in tasks
-    )
-    known = comparison.fold < repeats
-    y = comparison.y[known]
-    points = []
-    for start in range(0, len(tasks), repeats):
-        guess = np.empty(len(comparison.y))
-        for i in range(start, start + repeats):
-            rows, is_test = tasks[i]
-            guess[rows[is_test]] = fits[i].predictions  # type: ignore
-        n_rows = np.mean(sizes[start : start + repeats])
-        if np.isfinite(guess[known]).all():
-            points.append(_curve_point(float(n_rows), guess[known], y))
-    counts = [(comparison.fold != k).sum() for k in range(repeats)]
-    points.append(_curve_point(float(np.mean(counts)), trial.predictions[known], y))
-    return points
-
-
-def _curve_point(n_rows: float, guess: NDArray, y: NDArray) -> CurvePoint:
-    square = (guess - y) ** 2 / y.var()
-    error = float(square.std() / np.sqrt(len(y)))
-    return CurvePoint(round(n_rows), float(1 - square.mean()), error)
+        return model.fit(comparison.X[rows], comparison.y[rows], **options)
 
 
 def interval_coverage(
@@ -376,17 +275,16 @@ def interval_coverage(
     Of `ConformalRegressor` around the recommended predictor, on one fold that it has
     not seen.
     """
-    test = comparison.fold == 0
+    test, X = comparison.fold == 0, comparison.fold_tables[0]
     base = comparison.trial(comparison.recommended).candidate.make(comparison.seed)
     model = ConformalRegressor(base, random_state=comparison.seed)
     y = comparison.y[test]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         groups = None if comparison.groups is None else comparison.groups[~test]
-        model.fit(comparison.X[~test], comparison.y[~test], groups)
-    lower, upper = model.predict_intervals(
-        comparison.X[test], [1 - level for level in LEVELS]
-    )
+        model.fit(X[~test], comparison.y[~test], groups=groups)
+    alphas = [1 - level for level in LEVELS]
+    lower, upper = model.predict_intervals(X[test], alphas)
     inside = (lower <= y) & (y <= upper)
     coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
     asked = LEVELS.index(0.9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,36 +12,32 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
-from missfit.estimators.explanation import (
-    Explanation,
-    Mechanism,
-    Score,
-    feature_relations,
-    regime_of,
-    residual_relations,
-    sum_drops,
-    target_relations,
-)
+from missfit.estimators.explanation import Explanation, Score, regime_of
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.flexible import Learner, Part, Parts, fit_parts
 from missfit.estimators.heldout import (
+    HeldOut,
     Table,
     Training,
     all_and_splits,
+    effective_rows,
     row_splits,
+    seeded,
 )
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
-from missfit.estimators.race import HOPELESS, Race, Runner, Scout
+from missfit.estimators.race import Race, Runner, Scout
 from missfit.estimators.self_masked_lr import SelfMaskedLR
+from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
+from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
+from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
 from missfit.moments import PatternMoments, check_weight
 from missfit.sources import comes_in_chunks, named_columns
-from missfit.tables import with_nan
 
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
@@ -81,7 +78,8 @@ class AutoRegressor(NanRegressor):
         Seconds after which no further candidate is begun. What was chosen is then
         fitted to the end. The choice may differ from run to run.
     random_state : int, RandomState or None
-        Seed of the folds and of boosting.
+        Seed of the folds, of the rows drawn from a source, and of every candidate whose
+        own ``random_state`` is None.
 
     Attributes
     ----------
@@ -91,7 +89,8 @@ class AutoRegressor(NanRegressor):
         The flexible parts that earned their place, with their rounds and weights.
     scores_ : list of Score
         All candidates: held-out R2, gain over the reference (of a flexible part: over
-        the base), its standard error, seconds, verdict.
+        the base), its standard error, seconds, verdict. The R2 of one that left early
+        is its rival's, plus the gain on the held-out rows that both have met.
 
     Notes
     -----
@@ -144,7 +143,9 @@ class AutoRegressor(NanRegressor):
         y : array-like of shape (n,), or str
             The target, or the name of its column.
         sample_weight : array-like of shape (n,), or str, optional
-            Weights of the rows in every fit and in the held-out errors.
+            Weights of the rows in every fit, in the held-out errors and so in every
+            choice. Only their ratios count: they are scaled to add up to Kish's
+            effective number of rows, (sum w)^2 / sum w^2.
         groups : array-like of shape (n,), optional
             Rows of one group (a school, a patient) are held out together.
         """
@@ -154,14 +155,14 @@ class AutoRegressor(NanRegressor):
         deadline = self._deadline()
         trial = self._trial()
         table = trial._table(X, y, sample_weight, groups)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
         bases, flexible = self._candidates(whole.moments)
-        runners = [Runner(c, _name(c, bases), _scout(c)) for c in bases]
+        runners = [_runner(c, _name(c, bases), seed) for c in bases]
         race = Race(runners, table, deadline)
         winner = race.run(splits)
         learners = [
-            Learner(c, _name(c, flexible), on_residuals, seed)
+            Learner(seeded(c, seed), _name(c, flexible), on_residuals)
             for c in flexible
             for on_residuals in (True, False)
         ]
@@ -169,7 +170,7 @@ class AutoRegressor(NanRegressor):
         trial.base_ = whole.fit(winner.estimator)
         trial.parts_ = parts.kept
         trial.scores_ = _scores(race, winner, learners, parts)
-        trial._explanation_ = trial._explained(whole, race, winner, parts)
+        trial._explanation_ = trial._explained(whole, splits, race, winner, parts)
         return self._become(trial)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -186,11 +187,7 @@ class AutoRegressor(NanRegressor):
         if comes_in_chunks(X):
             return self._predict_chunks(X)
         X = self._check_predict(X)
-        base = self.base_.predict(X)
-        total = base.copy()
-        for part in self.parts_:
-            total += part.weight * part.predict(X, base)
-        return total
+        return self._finite(_sum_of_parts(self.base_, self.parts_, X))
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         """Choose by a random sample; fit the base to the moments of all rows."""
@@ -202,6 +199,7 @@ class AutoRegressor(NanRegressor):
             )
         trial = self._trial()
         tables: list[PatternMoments] = []
+        weights = np.zeros(2)  # their sum, and that of their squares
 
         def check(X: Any, y: Any) -> tuple[NDArray, NDArray]:
             first = not hasattr(trial, "n_features_in_")
@@ -210,27 +208,33 @@ class AutoRegressor(NanRegressor):
         def chunks():  # moments beside the sample, in one pass
             source = engine.any_source(X, y, sample_weight)
             for rows in engine.full_chunks(source, check):
+                weights[:] += rows.weight.sum(), rows.weight @ rows.weight
                 if rows.weight.any():
                     new = PatternMoments.from_data(*rows)
                     tables[:] = [tables[0] + new] if tables else [new]
                 yield rows
 
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(self._seed())
         rows, n_rows = engine.sampled(chunks(), SAMPLE_ROWS, rng)
         names = getattr(trial, "feature_names_in_", None)
         trial.fit(rows.X, rows.y[:, 0] if rows.y.shape[1] == 1 else rows.y, rows.weight)
         if names is not None:
             trial.feature_names_in_ = names
         if n_rows > SAMPLE_ROWS:
-            trial._fit_base_to(tables[0], len(rows.X), n_rows)
+            # as `effective_rows` of all rows
+            moments = _times(tables[0], weights[0] / weights[1])
+            trial._fit_base_to(moments, len(rows.X), n_rows)
         return self._become(trial)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _fit_base_to(self, moments: PatternMoments, n_sample: int, n_rows: int) -> None:
         """Fit the base to all rows, at the strength that the sample chose."""
         said = f"Chosen by a random sample of {n_sample:,} of {n_rows:,} rows"
         if hasattr(self.base_, "fit_moments"):
             base: Any = clone(self.base_)
-            if hasattr(self.base_, "alpha_"):
+            if "alphas" in base.get_params(deep=False):  # those that need folds for it
                 base.set_params(alphas=(self.base_.alpha_,))
             self.base_ = base.fit_moments(moments)
             said += "; the base is fitted to all of them."
@@ -255,18 +259,10 @@ class AutoRegressor(NanRegressor):
 
     def _table(self, X, y, sample_weight, groups) -> Table:
         """Return the rows of weight > 0."""
-        checked: Any = validate_data(
-            self,
-            with_nan(X),
-            y,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            y_numeric=True,
-        )
-        X, y = checked[0], np.asarray(checked[1], dtype=np.float64)
+        X, y = self._check_fit(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
-            weight = check_weight(sample_weight, len(X))
+            weight = effective_rows(check_weight(sample_weight, len(X)))
         if groups is not None:
             groups = np.asarray(groups)
             check_consistent_length(X, groups)
@@ -292,7 +288,12 @@ class AutoRegressor(NanRegressor):
         return bases or [EMLR()], flexible
 
     def _explained(
-        self, whole: Training, race: Race, winner: Runner, parts: Parts
+        self,
+        whole: Training,
+        splits: list[HeldOut],
+        race: Race,
+        winner: Runner,
+        parts: Parts,
     ) -> Explanation:
         moments, table = whole.moments, race.table
         names = getattr(self, "feature_names_in_", None)
@@ -304,8 +305,8 @@ class AutoRegressor(NanRegressor):
             choice=" + ".join([winner.name, *(part.name for part in self.parts_)]),
             reason=_reason(race, winner, parts),
             regime=regime_of(moments),
-            mechanism=_mechanism(moments, race, winner),
-            risk_drops=_risk_drops(whole, self.base_),
+            mechanism=_mechanism(whole, race, winner),
+            worth=_worth(whole, splits, winner, self),
             feature_names=[str(name) for name in names],
             target_variance=float(
                 np.average((table.y - mean) ** 2, weights=table.weight)
@@ -317,6 +318,19 @@ class AutoRegressor(NanRegressor):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
+
+
+def _times(moments: PatternMoments, factor: float) -> PatternMoments:
+    """Return the moments of the same rows with all weights times a factor."""
+    if factor == 1.0:
+        return moments
+    rows = moments.rows
+    return replace(
+        moments,
+        count=factor * moments.count,
+        condensed_scatter=factor * moments.condensed_scatter,
+        rows=rows._replace(weight=factor * rows.weight),
+    )
 
 
 def default_candidates(moments: PatternMoments) -> list[Any]:
@@ -336,7 +350,9 @@ def default_candidates(moments: PatternMoments) -> list[Any]:
     if moments.patterns.any():
         linear.append(SelfMaskedLR())
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
-        linear.append(PatternMixtureLR())
+        # fixed starts, so that chance is in the folds and in boosting alone: other
+        # seeds move its R2 by up to 6e-4 (750 rows of 10 features, mixture 3)
+        linear.append(PatternMixtureLR(random_state=0))
     return [*linear, boosting()]
 
 
@@ -348,6 +364,11 @@ def boosting() -> HistGradientBoostingRegressor:
 
 def _is_regressor(candidate: Any) -> bool:
     return isinstance(candidate, BaseEstimator) and is_regressor(candidate)
+
+
+def _runner(candidate: Any, name: str, seed: int) -> Runner:
+    candidate = seeded(candidate, seed)
+    return Runner(candidate, name, _scout(candidate))
 
 
 def _scout(candidate: Any) -> Scout | None:
@@ -379,28 +400,10 @@ def _name(candidate: Any, among: list[Any]) -> str:
 
 
 def _scores(race: Race, winner: Runner, learners, parts: Parts) -> list[Score]:
-    reference = race.runners[0]
-    scores = []
-    for runner in race.runners:
-        gain = race.gain(runner, reference)
-        spread = race.target_variance(runner)
-        verdict = runner.out or "in the race"
-        if runner is reference:
-            verdict = "the reference"
-        if runner is winner:
-            verdict = "chosen"
-        measured = bool(runner.loss) and runner is not reference
-        scores.append(
-            Score(
-                runner.name,
-                1 - race.mean_loss(runner) / spread if runner.loss else np.nan,
-                gain.value / spread if measured else np.nan,
-                gain.standard_error / spread if measured else np.nan,
-                runner.seconds,
-                verdict,
-            )
-        )
-    return scores + [parts.score(learner) for learner in learners]
+    scores = race.scores(winner, parts.base_r2)
+    pairs = zip(race.runners, scores, strict=True)
+    base_r2 = next(score.r2 for runner, score in pairs if runner is winner)
+    return scores + [parts.score(learner, base_r2) for learner in learners]
 
 
 def _reason(race: Race, winner: Runner, parts: Parts) -> str:
@@ -422,50 +425,47 @@ def _reason(race: Race, winner: Runner, parts: Parts) -> str:
     return f"{words} {parts.reason()}".strip()
 
 
-def _mechanism(moments: PatternMoments, race: Race, winner: Runner) -> Mechanism:
-    reference, table = race.runners[0], race.table
-    residual = []
-    if reference.residual:
-        rows = np.concatenate(race.tests[: len(reference.residual)])
-        residual = residual_relations(
-            np.isnan(table.X[rows]),
-            np.concatenate(reference.residual),
-            table.weight[rows],
-        )
-    return Mechanism(
-        target_relations(moments),
-        residual,
-        feature_relations(moments),
-        *_self_evidence(race, winner),
-    )
+def _mechanism(whole: Training, race: Race, winner: Runner) -> Mechanism:
+    X, y, weight, groups = whole.table
+    em = whole.fit(EMLR())
+    found = mechanism(rows_of(X, y, weight, groups), (em.mean_, em.covariance_))
+    return with_self_masking(found, _self_evidence(race, winner))
 
 
-def _self_evidence(race: Race, winner: Runner) -> tuple[bool | None, str]:
-    """Whether values are missing because of what they are, and the evidence.
-
-    Slopes of the masking curves alone do not tell: values missing at random given other
-    features bend them too. The model must also predict the held-out rows better than
-    the reference, which takes the values as missing at random, and not much worse than
-    the winner, which may have found another reason.
-    """
+def _self_evidence(race: Race, winner: Runner) -> SelfMaskingTrial | None:
+    """Return how the model of self-masking did; None where it was not in the race."""
     runners = [r for r in race.runners if isinstance(r.estimator, SelfMaskedLR)]
     if not runners or not runners[0].residual:
-        return None, "not tested"
+        return None
     runner, reference = runners[0], race.runners[0]
-    model = runner.model
-    gain = race.gain(runner, reference)
-    ratio = gain.value / gain.standard_error if gain.standard_error else 0.0
-    strongest = np.nanmax(np.abs(np.append(model.masking_z_, 0.0)))
-    beaten = runner is not winner and race.gain(winner, runner).wins(HOPELESS)
-    claimed = bool(model.self_masked_ and gain.wins() and not beaten)
-    words = (
-        f"slopes of the masking curves up to {strongest:.1f} standard errors, "
-        f"{model.self_masked_features_.sum()} of them significant; held-out gain over "
-        f"{reference.name} of {ratio:+.1f} standard errors"
+    gain = race.r2_gain(runner, reference)
+    beaten = runner is not winner and race.gain(winner, runner).wins(BEATEN)
+    return SelfMaskingTrial(
+        reference.name,
+        gain.value,
+        gain.standard_error,
+        winner.name if beaten else "",
+        bool(runner.model.self_masked_),
     )
-    if beaten and gain.wins():
-        words += f", but {winner.name} explains the rows better"
-    return claimed, f"{'yes' if claimed else 'no sign that holds'} ({words})"
+
+
+def _worth(
+    whole: Training, splits: list[HeldOut], winner: Runner, model: AutoRegressor
+) -> Worth:
+    """Return drops by the law of a linear model, on held-out rows of another."""
+    if not model.parts_:
+        return law_worth(_risk_drops(whole, model.base_))
+    folds = []
+    for k, split in enumerate(splits):
+        base = split.train.fit(winner.estimator)
+        parts = [part._replace(models=[part.models[k]]) for part in model.parts_]
+        folds.append(Fold(partial(_sum_of_parts, base, parts), split.test))
+    return heldout_worth(rows_of(*whole.table), folds)
+
+
+def _sum_of_parts(base: Any, parts: list[Part], X: NDArray) -> NDArray[np.float64]:
+    guess = base.predict(X)
+    return guess + sum(part.weight * part.predict(X, guess) for part in parts)
 
 
 def _risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
@@ -475,9 +475,9 @@ def _risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
     if isinstance(base, PatternMixtureLR):
         laws = base.component_laws()
         weights = share[:, None] * base.responsibilities_
-        return sum_drops(laws, weights.T, base.coef_, moments.patterns)
+        return law_drops(laws, weights.T, base.coef_, moments.patterns)
     if isinstance(base, SelfMaskedLR):
         step = max(1, len(whole.rows) // DROP_ROWS)
         return base.risk_drops(whole.table.X[whole.rows[::step]])
     em = whole.fit(EMLR())
-    return sum_drops([em.feature_law()], share[None], em.coef_, moments.patterns)
+    return law_drops([em.feature_law()], share[None], em.coef_, moments.patterns)

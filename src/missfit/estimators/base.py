@@ -15,11 +15,16 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments, Points, check_weight
+from missfit.moments import PatternMoments, Points, check_weight, row_counts
 from missfit.patterns import PatternGroups, group_rows
 from missfit.ridge import check_alphas
 from missfit.sources import comes_in_chunks, is_dask, named_columns, open_source
-from missfit.tables import with_nan
+from missfit.tables import (
+    refuse_beyond,
+    refuse_same_names,
+    target_values,
+    with_nan,
+)
 
 _NO_SPLIT = (
     "cv={!r} leaves no split with rows (of weight > 0) in both parts. Give another cv, "
@@ -50,28 +55,54 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
                 "call fit of a predictor that has fit_moments, such as EMLR."
             )
         X, y, _ = named_columns(X, y)
-        X, y = validate_data(
-            self,
-            with_nan(X),
-            y,
-            reset=reset,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            multi_output=True,
-            y_numeric=True,
-        )
-        return X, np.asarray(y, dtype=np.float64)
+        y = y if y is None else target_values(y)
+        several = self.__sklearn_tags__().target_tags.multi_output
+        X, y = self._validated(X, y, reset=reset, multi_output=several, y_numeric=True)
+        refuse_beyond(y, "y")
+        self._check_target_shape(y.shape[1:], reset)
+        return X, y
 
     def _check_predict(self, X: Any) -> Any:
         """Return X as float64 with the features of the fit."""
         check_is_fitted(self)
-        return validate_data(
-            self,
-            with_nan(X),
-            reset=False,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-        )
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
+        """Return X (and y) as scikit-learn checks them, once missing values are NaN."""
+        refuse_same_names(X)
+        X = with_nan(X)
+        options |= {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        try:
+            checked = validate_data(self, X, *y, reset=reset, **options)
+        except OverflowError as error:  # an integer of more than 308 digits
+            raise ValueError(
+                f"X holds a number beyond the range of float64 ({error}). Rescale the "
+                "column, or use NaN where the value is not known."
+            ) from error
+        refuse_beyond(checked[0] if y else checked, "X")
+        return checked
+
+    def _check_target_shape(self, shape: tuple[int, ...], reset: bool) -> None:
+        """Remember the shape of a row's target, or compare it with that of before."""
+        if reset or not hasattr(self, "_target_shape_"):
+            self._target_shape_ = shape
+        if shape != self._target_shape_:
+            raise ValueError(
+                f"y has shape {('n', *shape)} where the rows seen before had "
+                f"{('n', *self._target_shape_)}; give the same targets in every chunk, "
+                "or start anew with a clone."
+            )
+
+    def _finite(self, prediction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return predictions, or say which one leaves the range of float64."""
+        finite = np.isfinite(prediction).reshape(len(prediction), -1).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"the prediction of row {np.argmin(finite)} overflows float64: its "
+                "values in X are too far from those of the fit. Correct them, or use "
+                "NaN where they are not known."
+            )
+        return prediction
 
     def _predict_chunks(self, X: Any, **options: Any) -> Any:
         """Predict a table that comes in chunks: chunks out; Dask in, Dask out."""
@@ -148,7 +179,10 @@ class PatternPredictor(NanRegressor):
             The target, or several. Where X has columns with names, their names: the
             features are then all other columns. None where chunks hold it.
         sample_weight : array-like of shape (n,), or str, optional
-            A weight of 2 equals repeating the row. Or the name of its column.
+            A weight of 2 equals repeating the row, so that the sum of the weights is
+            the number of rows that priors and ridges are measured against. Relative
+            weights, such as those that sum to 1, are refused: multiply them by n over
+            their sum. Or the name of its column.
         """
         if comes_in_chunks(X):
             return self._fit_source(X, y, sample_weight)
@@ -157,6 +191,8 @@ class PatternPredictor(NanRegressor):
         X, y = trial._check_fit(X, y)
         trial._check_parameters(X.shape[1])
         trial._y_ndim_ = y.ndim
+        if sample_weight is not None:
+            sample_weight = row_counts(sample_weight, len(X))
         if trial._needs_folds():
             moments, splits = moments_and_splits(X, y, sample_weight, self.cv)
         else:
@@ -236,9 +272,12 @@ class PatternPredictor(NanRegressor):
         X, y = trial._check_fit(X, y, reset=first)
         trial._check_parameters(X.shape[1])
         trial._y_ndim_ = y.ndim
-        if sample_weight is not None and not first and not np.any(sample_weight):
+        weight = np.ones(len(X))
+        if sample_weight is not None:
+            weight = check_weight(sample_weight, len(X), may_be_zero=not first)
+        if not weight.any():
             return self  # no rows, in effect
-        stream, seen = trial._deal(X, y, sample_weight)
+        stream, seen = trial._deal(X, y, weight)
         moments = total_moments(stream)
         splits = splits_of_folds(stream) if trial._needs_folds() else []
         trial._solve(moments, usable_splits(splits))
@@ -246,7 +285,7 @@ class PatternPredictor(NanRegressor):
         trial._stream_, trial._stream_rows_ = stream, seen
         return self._become(trial)
 
-    def _deal(self, X, y, sample_weight) -> tuple[list[PatternMoments], int]:
+    def _deal(self, X, y, weight) -> tuple[list[PatternMoments], int]:
         """Add the rows of a chunk to the folds of the stream, one after the other."""
         n_folds = self._n_stream_folds()
         stream, seen = (
@@ -261,9 +300,6 @@ class PatternPredictor(NanRegressor):
                 f"cv={self.cv!r}, but the stream was dealt to {len(stream)} folds from "
                 "its first chunk on. Keep cv, or start anew with a clone."
             )
-        weight = np.ones(len(X))
-        if sample_weight is not None:
-            weight = check_weight(sample_weight, len(X))
         fold = (seen + np.arange(len(X))) % n_folds
         stream = list(stream)
         for k in range(n_folds):
@@ -302,7 +338,7 @@ class PatternPredictor(NanRegressor):
             return self._predict_chunks(X)
         X = self._check_predict(X)
         groups = group_rows(np.isnan(X))
-        return self._predict_groups(X, groups)
+        return self._finite(self._predict_groups(X, groups))
 
     def _predict_groups(self, X, groups: PatternGroups) -> NDArray[np.float64]:
         maps = self._maps(groups.patterns)

@@ -12,8 +12,10 @@ from missfit.estimators.emlr import EMLR
 from missfit.gaussian import ScaledGaussian, condition, regression_maps
 from missfit.maps import AffineMaps
 from missfit.moments import PatternMoments
+from missfit.ridge import pseudo_rows
 from missfit.tables import blocks
 
+LEAST_SPREAD = 0.1  # that of a feature with 1 % of its values observed
 ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1
 
 
@@ -26,7 +28,8 @@ class ConditionalImputedLR(PatternPredictor):
 
         f(x, m) = b0 + b'E[X | x_obs] + g'm
 
-    with the ridge strength of the least generalised cross-validation error. Where
+    with the ridge strength of the least generalised cross-validation error (with fewer
+    than five rows for each of its k columns, of at least k / 2 (1 - n / 5k)). Where
     (X, y) is Gaussian and values are missing at random it is EMLR with a few more
     coefficients; where the mask says something of y, or y is not quite linear, the
     indicators and the regression after the imputation take it in. One indicator stands
@@ -52,9 +55,10 @@ class ConditionalImputedLR(PatternPredictor):
     -----
     Fitted from pattern moments: in a pattern the imputed features are an affine
     function of the observed ones, and the indicators are constant. A pattern never seen
-    and a row with nothing observed need no rule of their own. A feature all missing at
-    fit is ignored, one missing only at predict is imputed. Constant, collinear or too
-    many features are held by the ridge.
+    and a row with nothing observed need no rule of their own. The values of a feature
+    without two different ones at fit (all missing, or constant) are ignored; a feature
+    missing only at predict is imputed. Collinear or too many features are held by the
+    ridge.
 
     Examples
     --------
@@ -82,9 +86,8 @@ class ConditionalImputedLR(PatternPredictor):
         d = moments.n_features
         law = em.feature_law()
         design = _design_moments(moments, law)
-        spread = np.sqrt(np.maximum(np.diag(design.cov), 0.0))
-        spread[spread < 1e-10] = np.inf  # a column that never varies gets nothing
-        k = len(spread) - moments.n_targets
+        k = len(design.mean) - moments.n_targets
+        spread = _spread(design, d)
         gram = design.cov[:k, :k] / spread[:k] / spread[:k, None]
         ridge = [
             _gcv_ridge(gram, cross / spread[:k], variance, design.n_rows)
@@ -116,6 +119,20 @@ class ConditionalImputedLR(PatternPredictor):
         return AffineMaps(patterns, maps.intercept + shift, maps.coef)
 
 
+def _spread(design: _DesignMoments, d: int) -> NDArray[np.float64]:
+    """Units in which the coefficients are penalised; infinite for those left out.
+
+    The standard deviation of a column; of an imputed feature at least a tenth of that
+    of its observed values, or one with a few observed values in thousands of rows would
+    get a coefficient that its imputed values hide and its next observed value shows.
+    """
+    spread = np.sqrt(np.maximum(np.diag(design.cov), 0.0))
+    silent = spread < 1e-10
+    spread[:d] = np.maximum(spread[:d], LEAST_SPREAD)
+    spread[silent] = np.inf
+    return spread
+
+
 class _Ridge(NamedTuple):
     coef: NDArray[np.float64]
     alpha: float
@@ -127,23 +144,28 @@ def _gcv_ridge(
     """Ridge regression whose strength minimises n RSS / (n - df)^2.
 
     ``gram`` and ``cross`` are covariances of standard columns, so that the penalty of
-    n rows is alpha / n; df counts the intercept. All from one eigendecomposition.
+    n rows is alpha / n; df counts the intercept. All from one eigendecomposition. With
+    fewer than five rows for each column strengths below `pseudo_rows` are left out: a
+    fit that goes through all rows looks perfect.
     """
+    n_columns = int((np.diag(gram) > 0).sum())
+    least = pseudo_rows(n, n_columns)
+    alphas = ALPHAS[np.minimum(least, ALPHAS[-1]) <= ALPHAS]
     values, vectors = np.linalg.eigh(gram)
     values = np.maximum(values, 0.0)
     rotated = vectors.T @ cross
     # beyond the ridge's reach rounding looks like variance; give it no coefficient
     usable = values > 1e-12 * max(values[-1], np.finfo(float).tiny)
-    shrunk = usable / (values + ALPHAS[:, None] / n)  # (alphas, k)
+    shrunk = usable / (values + alphas[:, None] / n)  # (alphas, k)
     explained = (rotated**2 * shrunk * (2 - values * shrunk)).sum(axis=1)
     residual = np.maximum(variance - explained, 0.0)
     freedom = n - 1 - (values * shrunk).sum(axis=1)
-    error = np.full(len(ALPHAS), np.inf)
+    error = np.full(len(alphas), np.inf)
     known = freedom > 1e-6 * n
     error[known] = residual[known] / freedom[known] ** 2
     # the strongest of equals: with no freedom left all are
-    best = len(ALPHAS) - 1 - int(np.argmin(error[::-1]))
-    return _Ridge(vectors @ (shrunk[best] * rotated), float(ALPHAS[best]))
+    best = len(alphas) - 1 - int(np.argmin(error[::-1]))
+    return _Ridge(vectors @ (shrunk[best] * rotated), float(alphas[best]))
 
 
 class _DesignMoments(NamedTuple):

@@ -1,85 +1,104 @@
-"""ConformalRegressor: prediction intervals that are valid for every missing pattern."""
+"""ConformalRegressor: prediction intervals calibrated for each missing pattern."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.estimators.any_table import as_table, missing_mask, take_rows
+from missfit.estimators.augmentation import Augmentation
 from missfit.estimators.base import NanRegressor
+from missfit.estimators.calibration import Calibration
+from missfit.estimators.calibration_rows import HeldOut, hold_out, read_rows
 from missfit.patterns import group_rows
 from missfit.sources import comes_in_chunks
-from missfit.tables import blocks
 
 METHODS = ("auto", "exact", "nested")
-MOST_EXACT = 5000  # calibration rows: the error of the coverage is 0.4 % from here on
-MOST_NESTED = 1000  # each meets every row to predict, so that fewer are taken
-NEAREST = 200  # of "auto" where it is nested: those that need the least hiding
-ENOUGH = 50  # usable rows from which "auto" trusts "exact"
-BATCH = 2**22  # doubles given to the base at once
 
 
 class ConformalRegressor(NanRegressor):
-    r"""Intervals around any regressor, valid given the missing pattern.
+    r"""Intervals around any regressor, calibrated for each missing pattern.
 
-    Split conformal prediction with missing-data augmentation (CP-MDA; Zaffran,
-    Dieuleveut, Josse, Romano 2023, Algorithms 1 and 2). The base is fitted to some of
-    the rows; the others calibrate. A row with pattern m is compared with calibration
-    rows *as they would look under m*:
+    Conformal prediction: some rows are held out from the fit, and their errors
+    \|y - f(x)\| say how wide intervals must be. Which errors count for a row depends on
+    its pattern m, the set of its missing values, and `predict_interval` says which:
 
-    - exact: the rows that observe all that m observes, hidden as in m, give scores
-      s_k = \|y_k - f(x_k)\|. The interval is f(x) ± the ceil((1 - alpha)(n + 1))-th
-      smallest of the n scores, infinite where n is too small for that rank.
-    - nested: every row k, hidden as in the union u_k of m and its own pattern, gives
-      s_k under u_k. The interval reaches from the floor(alpha (n + 1))-th smallest of
-      f(x under u_k) - s_k to the ceil((1 - alpha)(n + 1))-th smallest of
-      f(x under u_k) + s_k.
+    ================== ========================== =====================================
+    kind               calibration rows           promise (exchangeable rows or groups)
+    ================== ========================== =====================================
+    "same pattern"     those of m, where they are coverage 1 - alpha *given m*, under
+                       1/alpha - 1 or more        any mechanism
+    "pooled patterns"  those of other rare        coverage 1 - alpha on average over
+                       patterns, by number of     the rows of the pool, under any
+                       missing values             mechanism
+    "all rows"         all, where rare patterns   about 1 - alpha given m where missing
+                       have too few rows together values do not depend on values (MCAR)
+    "too few"          fewer than 1/alpha - 1     infinite intervals
+    ================== ========================== =====================================
+
+    In the second and third case scores are divided by the typical score of their
+    pattern: the mean score of the 100 calibration rows nearest to the pattern, hidden
+    as in it (missing-data augmentation; Zaffran et al. 2023). So a pool tells how large
+    errors are, and augmentation how they differ between its patterns.
 
     Parameters
     ----------
     base : regressor
-        Anything with fit and predict that takes NaN in X; cloned.
+        Anything with fit and predict, such as a pipeline with text columns; cloned. It
+        gets X as it comes, and must take the missing values that X has.
     alpha : float
         Share of the targets that may fall outside: 0.1 asks for 90 % intervals.
     method : {"auto", "exact", "nested"}
-        "auto" is exact for a pattern with 50 usable calibration rows or more; for the
-        others nested, with the 200 rows that need the least hiding. The choice looks at
-        masks alone, so that both keep what they promise.
+        "auto" is the table above. "exact" and "nested" are CP-MDA as published
+        (Algorithms 1 and 2 of Zaffran et al.), valid under MCAR alone: every
+        calibration row is hidden as in m, or as in the union of m and its own pattern.
+        They know neither groups nor weights.
     calibration : float
-        Share of the rows kept for calibration, at most 5,000 rows.
+        Share of the rows (or groups) held out, at most 5,000 rows. With "auto", where
+        these are fewer than 20 or 1/alpha - 1, all rows calibrate by cross-fitting in 5
+        folds, and the base is fitted to all of them.
     random_state : int, RandomState or None
         Of the split.
 
     Attributes
     ----------
     base_ : regressor
-        Fitted to the training part.
-    calibration_rows_, calibration_targets_ : ndarray
-        The rows kept for calibration.
+        Fitted to the rows that are not held out, or to all after cross-fitting.
+    calibration_rows_ : array or frame
+        The rows that calibrate.
+    calibration_targets_, calibration_predictions_ : ndarray
+        Their targets, and the predictions of a model that was not fitted to them.
+    calibration_groups_, calibration_weights_ : ndarray
+        Their groups, numbered, and their weights.
+    calibration_scales_ : ndarray
+        The typical score of the pattern of each, by "auto".
 
     Notes
     -----
-    Assumption: the mask is independent of (X, y) (MCAR), and rows are exchangeable.
-    Then exact covers y with probability 1 - alpha or more *given the pattern*, at most
-    1 / (n + 1) more where the scores have no ties. Nested is guaranteed 1 - 2 alpha on
-    average and covers 1 - alpha or more in practice, since it hides more than m does.
-    Where the mask depends on values (MAR, MNAR), rows that are hidden on purpose are
-    not like rows that hide themselves, and patterns may be covered too little or too
-    much; only the average over patterns of ordinary split conformal prediction is then
-    safe. An interval is as wide as its pattern makes it, not as its values do.
+    Coverage is the probability over calibration rows and new row. With n calibration
+    rows of the pattern it is 1 - alpha where scores are spread evenly between
+    neighbours, a little more where their density falls, and never less than
+    1 - alpha - 1/(n + 1); for one fit it varies about that with a standard deviation of
+    sqrt(alpha (1 - alpha)/(n + 2)), 9 points for the 9 rows that 90 % need at least.
 
-    The cost is one prediction for each test pattern and calibration row (exact), or
-    also for each test row and calibration pattern (nested).
+    With groups, the number of rows is the number of groups that have such a row, and
+    coverage is that of a row of a new group, each group counting the same. Cross-fitted
+    intervals hold in practice; what is proved for them is weaker. The promise is
+    broken by rows that are not like the calibration rows: another time or place, a
+    change in what is missing within a pool. An interval is as wide as its pattern makes
+    it, not as its values do.
 
     References
     ----------
     M. Zaffran, A. Dieuleveut, J. Josse, Y. Romano. Conformal prediction with missing
     values. ICML 2023.
+    Y. Lee, R. F. Barber, R. Willett. Distribution-free inference with hierarchical
+    data. 2023.
 
     Examples
     --------
@@ -90,14 +109,21 @@ class ConformalRegressor(NanRegressor):
     >>> y = X.sum(axis=1) + 0.1 * rng.normal(size=4000)
     >>> X[rng.random(X.shape) < 0.3] = np.nan
     >>> model = ConformalRegressor(EMLR(), random_state=0).fit(X, y)
-    >>> lower, upper = model.predict_interval([[0.0, 0.0], [0.0, np.nan]])
+    >>> new = [[0.0, 0.0], [0.0, np.nan]]
+    >>> lower, upper, kind = model.predict_interval(new, return_kind=True)
     >>> (upper - lower).round(1).tolist()  # wide where a feature is missing
     [0.3, 3.2]
+    >>> kind.tolist()
+    ['same pattern', 'same pattern']
     """
 
     base_: Any
-    calibration_rows_: NDArray[np.float64]
+    calibration_rows_: Any
     calibration_targets_: NDArray[np.float64]
+    calibration_predictions_: NDArray[np.float64]
+    calibration_groups_: NDArray[np.intp]
+    calibration_weights_: NDArray[np.float64]
+    calibration_scales_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -114,43 +140,48 @@ class ConformalRegressor(NanRegressor):
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> ConformalRegressor:
-        """Fit the base to some rows and keep the others for calibration.
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> ConformalRegressor:
+        """Fit the base to some rows and calibrate with the others.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d)
-            The features, NaN where missing.
-        y : array-like of shape (n,)
+            The features, with missing values as the base takes them: NaN, None, NA,
+            NaT or null.
+        y : array-like of shape (n,), or str
+            The target, or the name of its column in X.
+        sample_weight : array-like of shape (n,), or str, optional
+            How much rows count, up to a factor, in the fit of the base and in the
+            calibration; or the name of their column. Coverage is then that of the
+            weighted rows, and unequal weights leave fewer effective rows.
         groups : array-like of shape (n,), optional
-            Rows of one group are all fitted or all kept, so that the intervals are
-            those of new groups; passed on to a base that takes them.
+            Rows of one group (a school, a patient) are fitted or held out together and
+            count as one draw, so that the intervals are those of new groups; passed on
+            to a base that takes them.
         """
-        trial = self._trial()
         self._check_parameters()
-        X, y = trial._check_fit(X, y)
-        y = column_or_1d(y, warn=True)
-        if len(X) < 2:
-            raise ValueError(
-                f"n_samples = {len(X)}; at least 2 rows are needed, one to fit and one "
-                "to calibrate."
-            )
-        n_kept = min(int(np.ceil(self.calibration * len(X))), len(X) - 1, MOST_EXACT)
-        rng = check_random_state(self.random_state)
-        if groups is None:
-            order = rng.permutation(len(X))
-            kept, rest = order[:n_kept], np.sort(order[n_kept:])
-        else:
-            groups = np.asarray(groups)
-            check_consistent_length(X, groups)
-            kept, rest = _split_groups(groups, n_kept, rng)
-        base: Any = clone(self.base)
-        options = {}
-        if groups is not None and has_fit_parameter(base, "groups"):
-            options["groups"] = groups[rest]
-        trial.base_ = base.fit(X[rest], y[rest], **options)
-        trial.calibration_rows_, trial.calibration_targets_ = X[kept], y[kept]
+        trial = self._trial()
+        rows = read_rows(X, y, sample_weight, groups)
+        rows = rows._replace(X=trial._check_table(rows.X, reset=True))
+        held_out = hold_out(
+            self.base,
+            rows,
+            alpha=self.alpha,
+            share=self.calibration,
+            may_cross_fit=self.method == "auto",
+            rng=check_random_state(self.random_state),
+        )
+        trial._keep(held_out)
+        if self.method == "auto":
+            trial.calibration_scales_ = trial._scales_of_calibration_rows()
         return self._become(trial)
+
+    def _keep(self, held_out: HeldOut) -> None:
+        self.base_, rows, self.calibration_predictions_ = held_out
+        self.calibration_rows_, self.calibration_targets_ = rows.X, rows.y
+        self.calibration_weights_, self.calibration_groups_ = rows.weight, rows.group
 
     def _check_parameters(self) -> None:
         if not 0 < self.alpha < 1:
@@ -165,48 +196,80 @@ class ConformalRegressor(NanRegressor):
                 "between 0 and 1."
             )
 
+    def _check_table(self, X: Any, *, reset: bool) -> Any:
+        """Return X as it came, lists as arrays; remember its columns, or compare."""
+        X = as_table(X)
+        if len(X.shape) != 2:
+            raise ValueError(
+                f"Expected 2D array, got X of shape {X.shape}. Reshape your data: "
+                "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _scales_of_calibration_rows(self) -> NDArray[np.float64]:
+        """Return the typical score of each row's pattern, without the row itself."""
+        rows = self._augmentation()
+        groups = group_rows(rows.mask)
+        index = groups.pattern_of_row()
+        mean, near, scores = rows.typical_scores(groups.patterns)
+        n_near = near.shape[1]
+        if n_near == 1:
+            return self._positive(mean[index])
+        is_itself = near[index] == np.arange(len(index))[:, None]
+        own = np.where(is_itself, scores[index], 0.0).sum(axis=1)
+        others = (n_near * mean[index] - own) / (n_near - is_itself.sum(axis=1))
+        return self._positive(others)
+
+    def _positive(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scales to divide by, also where a base predicts a pattern exactly."""
+        typical = self._scores().mean()
+        return np.maximum(scale, 1e-9 * typical if typical > 0 else 1.0)
+
+    def _scores(self) -> NDArray[np.float64]:
+        return np.abs(self.calibration_targets_ - self.calibration_predictions_)
+
+    def _augmentation(self) -> Augmentation:
+        rows = self.calibration_rows_
+        return Augmentation(
+            self.base_.predict, rows, missing_mask(rows), self.calibration_targets_
+        )
+
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict rows, NaN where missing: what the base says."""
+        """Predict rows: what the base says."""
         if comes_in_chunks(X):
             return self._predict_chunks(X)
-        X = self._check_predict(X)
-        return self.base_.predict(X)
+        check_is_fitted(self)
+        return self.base_.predict(self._check_table(X, reset=False))
 
-    def predict_interval(
-        self, X: Any
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper ends of the intervals of rows, NaN where missing.
+    def predict_interval(self, X: Any, return_kind: bool = False) -> Any:
+        """Lower and upper ends of the intervals of rows.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d)
+        return_kind : bool
+            Also return which rows calibrated each interval: "same pattern", "pooled
+            patterns", "all rows" or "too few" (or the method that was asked for).
 
         Returns
         -------
         lower, upper : ndarray of shape (n,)
+        kind : ndarray of str, shape (n,), with ``return_kind``
         """
-        lower, upper = self.predict_intervals(X, (self.alpha,))
-        return lower[0], upper[0]
+        lower, upper, kind = self._intervals(X, (self.alpha,))
+        return (lower[0], upper[0], kind[0]) if return_kind else (lower[0], upper[0])
 
     def predict_intervals(
         self, X: Any, alphas: Sequence[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper ends for several shares outside, each of shape (alphas, n).
 
-        For little more than one of them costs: the scores serve all.
+        For little more than one of them costs: the scores serve all. Where a pattern
+        has enough rows for one level and not for another, the narrower interval need
+        not lie inside the wider one.
         """
-        X = self._check_predict(X)
-        groups = group_rows(np.isnan(X))
-        exact = self._is_exact(groups.patterns)
-        width = np.full((len(alphas), len(groups.patterns)), np.nan)
-        width[:, exact] = self._exact_widths(groups.patterns[exact], alphas)
-        width = width[:, groups.pattern_of_row()]
-        prediction = self.base_.predict(X)
-        lower, upper = prediction - width, prediction + width
-        for p in np.flatnonzero(~exact):
-            rows = groups.order[groups.starts[p] : groups.starts[p + 1]]
-            ends = self._nested(X[rows], groups.patterns[p], alphas)
-            lower[:, rows], upper[:, rows] = ends
+        lower, upper, _ = self._intervals(X, alphas)
         return lower, upper
 
     def usable_rows(self, patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -214,81 +277,50 @@ class ConformalRegressor(NanRegressor):
 
         Those that observe all that the pattern observes.
         """
-        patterns = np.asarray(patterns, dtype=bool)
-        groups = group_rows(np.isnan(self.calibration_rows_))
-        count = np.empty(len(patterns), dtype=np.intp)
-        for block in blocks(len(patterns), len(groups.patterns)):
-            usable = _inside(groups.patterns, patterns[block])
-            count[block] = usable @ groups.n_rows
-        return count
+        return self._augmentation().usable_rows(np.asarray(patterns, dtype=bool))
 
-    def _is_exact(self, patterns: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        if self.method != "auto":
-            return np.full(len(patterns), self.method == "exact")
-        return self.usable_rows(patterns) >= ENOUGH
+    def _intervals(self, X: Any, alphas: Sequence[float]) -> _Intervals:
+        check_is_fitted(self)
+        X = self._check_table(X, reset=False)
+        groups = group_rows(missing_mask(X))
+        index = groups.pattern_of_row()
+        if self.method == "nested":
+            return self._nested(X, groups, alphas)
+        if self.method == "exact":
+            width = self._augmentation().exact_widths(groups.patterns, alphas)
+            kind = np.full(width.shape, self.method)
+        else:
+            width, kind = self._widths(groups.patterns, alphas)
+        center = np.asarray(self.base_.predict(X), dtype=np.float64)
+        width = width[:, index]
+        return _Intervals(center - width, center + width, kind[:, index])
 
-    def _exact_widths(
+    def _widths(
         self, patterns: NDArray[np.bool_], alphas: Sequence[float]
-    ) -> NDArray[np.float64]:
-        """Half the width of the exact interval of each alpha and pattern."""
-        widths = np.empty((len(alphas), len(patterns)))
-        for block, rows in self._batches(patterns):
-            of = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
-            scores = self._scores(np.concatenate(rows), patterns[block][of])
-            ends = np.cumsum([len(r) for r in rows])
-            for p, part in enumerate(np.split(scores, ends[:-1])):
-                for a, alpha in enumerate(alphas):
-                    rank = _high_rank(alpha, len(part))
-                    widths[a, block.start + p] = _smallest(part[None], rank)[0]
-        return widths
+    ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+        """Half the width of the interval of each alpha and pattern, and its kind."""
+        rows = self._augmentation()
+        calibration = Calibration(
+            self._scores(),
+            rows.mask,
+            self.calibration_groups_,
+            self.calibration_weights_,
+            self.calibration_scales_,
+        )
+        rare = ~calibration.has_own_rows(patterns, min(alphas))
+        scale = np.ones(len(patterns))
+        scale[rare] = self._positive(rows.typical_scores(patterns[rare]).mean)
+        found = [calibration.thresholds(patterns, scale, alpha) for alpha in alphas]
+        return np.array([f.value for f in found]), np.array([f.kind for f in found])
 
-    def _batches(self, patterns) -> Iterator[tuple[slice, list[NDArray[np.intp]]]]:
-        """Consecutive patterns with their usable rows, few enough for one predict."""
-        X = self.calibration_rows_
-        groups = group_rows(np.isnan(X))
-        pattern_of_row = groups.pattern_of_row()
-        start, rows, size = 0, [], 0
-        for p, pattern in enumerate(patterns):
-            usable = _inside(groups.patterns, pattern[None])[0]
-            rows.append(np.flatnonzero(usable[pattern_of_row]))
-            size += len(rows[-1]) * X.shape[1]
-            if size > BATCH or p == len(patterns) - 1:
-                yield slice(start, p + 1), rows
-                start, rows, size = p + 1, [], 0
-
-    def _scores(self, rows: NDArray[np.intp], hidden: NDArray[np.bool_]) -> NDArray:
-        """Return |y - f(x)| of calibration rows with some more of them hidden."""
-        if not len(rows):
-            return np.empty(0)
-        X = np.where(hidden, np.nan, self.calibration_rows_[rows])
-        return np.abs(self.calibration_targets_[rows] - self.base_.predict(X))
-
-    def _nested(
-        self, X, pattern, alphas: Sequence[float]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of the nested intervals of rows of one pattern, (A, n)."""
-        unions = np.isnan(self.calibration_rows_) | pattern
-        # rows that need the least hiding first: the choice sees masks alone
-        order = np.argsort(unions.sum(axis=1), kind="stable")
-        some = np.sort(order[: NEAREST if self.method == "auto" else MOST_NESTED])
-        unions = unions[some]
-        groups = group_rows(unions)
-        union_of = groups.pattern_of_row()
-        scores = self._scores(some, unions)
+    def _nested(self, X: Any, groups: Any, alphas: Sequence[float]) -> _Intervals:
+        rows = self._augmentation()
         lower, upper = np.empty((2, len(alphas), len(X)))
-        n_unions = len(groups.patterns)
-        step = max(n_unions * X.shape[1], len(some))
-        for block in blocks(len(X), step, size=BATCH):
-            hidden = np.where(groups.patterns[:, None], np.nan, X[None, block])
-            flat = self.base_.predict(hidden.reshape(-1, X.shape[1]))
-            under = flat.reshape(n_unions, -1).T[:, union_of]  # (rows, calibration)
-            for a, alpha in enumerate(alphas):
-                low_rank = int(np.floor(alpha * (len(some) + 1) + 1e-9))
-                mirrored = len(some) + 1 - low_rank
-                lower[a, block] = -_smallest(scores - under, mirrored)
-                rank = _high_rank(alpha, len(some))
-                upper[a, block] = _smallest(scores + under, rank)
-        return lower, upper
+        for p, pattern in enumerate(groups.patterns):
+            some = groups.order[groups.starts[p] : groups.starts[p + 1]]
+            ends = rows.nested_ends(take_rows(X, some), pattern, alphas)
+            lower[:, some], upper[:, some] = ends
+        return _Intervals(lower, upper, np.full(lower.shape, self.method))
 
     def __sklearn_tags__(self):
         """Return the tags: one target."""
@@ -297,34 +329,9 @@ class ConformalRegressor(NanRegressor):
         return tags
 
 
-def _split_groups(groups: NDArray, n_kept: int, rng) -> tuple[NDArray, NDArray]:
-    """Rows of groups drawn until there are enough, and those of all others."""
-    names, group_of_row = np.unique(groups, return_inverse=True)
-    if len(names) < 2:
-        raise ValueError(
-            f"groups holds one value, {names[0]!r}; at least 2 groups are needed, one "
-            "to fit and one to calibrate. Leave groups out to split by rows."
-        )
-    order = rng.permutation(len(names))
-    size = np.cumsum(np.bincount(group_of_row)[order])
-    n_groups = min(int(np.searchsorted(size, n_kept)) + 1, len(names) - 1)
-    chosen = np.isin(group_of_row, order[:n_groups])
-    kept = rng.permutation(np.flatnonzero(chosen))[:MOST_EXACT]
-    return kept, np.flatnonzero(~chosen)
+class _Intervals(NamedTuple):
+    """Ends and kinds of intervals, each of shape (alphas, rows)."""
 
-
-def _inside(inner: NDArray[np.bool_], outer: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether pattern c hides nothing that pattern p shows, shape (P, C)."""
-    return (~outer).astype(np.float32) @ inner.T.astype(np.float32) == 0
-
-
-def _high_rank(alpha: float, n: int) -> int:
-    """Return ceil((1 - alpha)(n + 1)), safe from rounding."""
-    return int(np.ceil((1 - alpha) * (n + 1) - 1e-9))
-
-
-def _smallest(values: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
-    """Return the rank-th smallest of each row, infinite beyond the last."""
-    if rank > values.shape[1]:
-        return np.full(len(values), np.inf)
-    return np.partition(values, rank - 1, axis=1)[:, rank - 1]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    kind: NDArray[np.str_]

@@ -14,6 +14,7 @@ from missfit.em import (
     GaussianFit,
     PenalisedGaussian,
     accelerated_em,
+    distance_left,
     plain_em,
     regression_slopes,
 )
@@ -24,9 +25,11 @@ from missfit.moments import PatternMoments
 from missfit.patterns import group_rows
 from missfit.sources import comes_in_chunks
 
-PRIOR_ROWS = 0.3  # safe from d = 10 to d = 50, and not felt with many rows
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
 TOL = 1e-5  # log-likelihood per row that a cycle of steps must gain
+# standard deviations from where EM would end: .005 to .2 where 90 % of the values are
+# missing (6 x 1,000 rows), 2e-4 where half are
+FAR = 0.005
 WARM_ROWS = 10_000  # rows of a first fit where twice as many and more are kept as rows
 
 
@@ -43,6 +46,8 @@ class EMLR(PatternPredictor):
     algorithm : {"accelerated", "reference"}
         "accelerated" is EM with SQUAREM steps, a covariance pulled towards the diagonal
         by 0.3 pseudo-rows, and at least 5e-4 of the variance of y left unexplained.
+        With n < 5d rows, d / 2 (1 - n / 5d) more pseudo-rows pull the covariance and
+        the slopes.
         "reference" is the plain EM of R's package norm, which the paper's authors used:
         no prior, at most 1,000 iterations; with noise-free data it stops long before it
         has converged.
@@ -50,8 +55,9 @@ class EMLR(PatternPredictor):
         Most EM steps; "accelerated" ends the cycle of three that it is in.
     tol : float, optional
         "accelerated" stops once a cycle of three steps gains less log-likelihood per
-        row than this, by default 1e-5; "reference" once no parameter in standard units
-        moves by more, by default the square root of machine epsilon.
+        row than this, by default 1e-5 (and warns where that is far from the end, as
+        with nine in ten values missing); "reference" once no parameter in standard
+        units moves by more, by default the square root of machine epsilon.
 
     Attributes
     ----------
@@ -71,9 +77,10 @@ class EMLR(PatternPredictor):
     Notes
     -----
     A pattern never seen, a feature missing only at predict and a row with nothing
-    observed (predicted by the mean of y) need no rule of their own. A feature all
-    missing at fit is ignored; a constant one too. Collinear features and fewer rows
-    than features are held by the prior ("reference" may fail on them, and says so).
+    observed (predicted by the mean of y) need no rule of their own. A feature without
+    two different values at fit (all missing, or constant) is ignored, whatever its
+    values at predict. Collinear features and fewer rows than features are held by the
+    prior ("reference" may fail on them, and says so).
 
     Examples
     --------
@@ -115,13 +122,9 @@ class EMLR(PatternPredictor):
         else:
             tol = TOL if self.tol is None else self.tol
             fit = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
-        if not fit.converged:
-            warnings.warn(
-                f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
-                "are often good long before; raise max_iter or tol to be sure.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        unfinished = self._unfinished(fit, data, moments.n_features)
+        if unfinished:
+            warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
         d = moments.n_features
         self.mean_ = data.shift + data.scale * fit.mean
         self.covariance_ = fit.cov * data.scale * data.scale[:, None]
@@ -147,6 +150,27 @@ class EMLR(PatternPredictor):
         one = self._y_ndim_ == 1
         self.coef_ = slopes[0] if one else slopes
         self.intercept_ = float(intercept[0]) if one else intercept
+
+    def _unfinished(self, fit: GaussianFit, data: GaussianData, d: int) -> str:
+        """Say what is left of a fit that has not converged, or nothing."""
+        if not fit.converged:
+            return (
+                f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
+                "are often good long before; raise max_iter or tol to be sure."
+            )
+        if self.algorithm == "reference":
+            return ""
+        model = PenalisedGaussian.of_data(data, d, FLOOR)
+        left = distance_left(data, model, fit)
+        if left <= FAR:
+            return ""
+        return (
+            f"EM stopped after {fit.n_iter} steps, since a cycle of them gains less "
+            f"log-likelihood than tol={TOL if self.tol is None else self.tol:g} per "
+            f"row, but parameters may still move by {left:.2g} standard deviations: it "
+            "is slow where most values are missing. Predictions are often good long "
+            "before; lower tol to be sure."
+        )
 
     def _reference(self, data: GaussianData) -> GaussianFit:
         tol = np.sqrt(np.finfo(float).eps) if self.tol is None else self.tol
@@ -178,7 +202,8 @@ class EMLR(PatternPredictor):
         maps = self._maps(groups.patterns)
         index = groups.pattern_of_row()
         spread = np.sqrt(np.asarray(maps.variance)[index])
-        return self._shaped(maps.evaluate(X, index)), self._shaped(spread)
+        mean = self._finite(maps.evaluate(X, index))
+        return self._shaped(mean), self._shaped(spread)
 
     def feature_law(self) -> ScaledGaussian:
         """Return the Gaussian of X, in units in which no feature is large."""
@@ -198,7 +223,7 @@ def penalised_fit(
     moments: PatternMoments, data: GaussianData, *, max_iter: int, tol: float
 ) -> GaussianFit:
     """Fit one Gaussian by accelerated EM, with EMLR's prior and floor."""
-    model = PenalisedGaussian(moments.n_features, PRIOR_ROWS, FLOOR)
+    model = PenalisedGaussian.of_data(data, moments.n_features, FLOOR)
     start = np.zeros(data.n_columns), np.eye(data.n_columns)
     if len(moments.rows.X) >= 2 * WARM_ROWS:
         start = _warm_start(moments, data, model, max_iter, tol)
@@ -209,12 +234,10 @@ def _warm_start(moments, data: GaussianData, model, max_iter: int, tol: float):
     """Fit some of the rows first: a step costs as many patterns as there are."""
     step = len(moments.rows.X) // WARM_ROWS
     some = moments.rows.take(np.arange(0, len(moments.rows.X), step))
-    small = GaussianData(PatternMoments.from_data(*some))
+    small = GaussianData(PatternMoments.from_data(*some), data.scales)
     origin = np.zeros(data.n_columns), np.eye(data.n_columns)
     fit = accelerated_em(small, model, origin, max_iter=max_iter, tol=tol)
-    ratio = small.scale / data.scale
-    mean = (small.shift + small.scale * fit.mean - data.shift) / data.scale
-    return mean, fit.cov * ratio * ratio[:, None]
+    return fit.mean, fit.cov
 
 
 def _regression(cov: NDArray[np.float64], d: int) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from missfit.estimators.explanation import Score
 from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
+from missfit.estimators.trees import FlatTrees
 from missfit.tables import n_threads
 
 ROUNDS = (50, 200, 500)  # boosting goes on while the last rounds still help
@@ -51,9 +52,15 @@ class FoldModel(NamedTuple):
     model: Any
     columns: NDArray[np.intp]
 
+    def take(self, inputs: NDArray) -> NDArray:
+        """Return the columns; one of zeros where there are none to learn from."""
+        if not len(self.columns):
+            return np.zeros((len(inputs), 1))
+        return inputs[:, self.columns]
+
     def stages(self, inputs: NDArray) -> Iterator[NDArray]:
         """Yield the predictions after each round; the one there is without rounds."""
-        inputs = inputs[:, self.columns]
+        inputs = self.take(inputs)
         if boosts(self.model):
             yield from self.model.staged_predict(inputs)
         else:
@@ -64,12 +71,25 @@ class FoldModel(NamedTuple):
         return next(islice(self.stages(inputs), rounds - 1, None))
 
 
+class Examples(NamedTuple):
+    """What a learner is fitted to, or scored on."""
+
+    inputs: NDArray[np.float64]
+    target: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+    def loss(self, guess: NDArray) -> float:
+        """Return the weighted mean of the squared errors."""
+        return float(np.average((self.target - guess) ** 2, weights=self.weight))
+
+
 class Trial(NamedTuple):
     """A learner's fit to one split."""
 
     model: FoldModel
     test: tuple  # inputs, base's prediction, rows
     stage_loss: NDArray[np.float64]  # on the test rows, after each round
+    test_weight: float  # of all test rows
     seconds: float
 
 
@@ -80,15 +100,13 @@ class Learner:
     estimator: Any
     name: str
     on_residuals: bool
-    seed: int
     rounds: int = 0  # most rounds to fit, once the first split has told
     models: list[FoldModel] = field(default_factory=list)
     tests: list[tuple] = field(default_factory=list)  # see Trial.test
     stage_loss: list[NDArray] = field(default_factory=list)
+    test_weight: list[float] = field(default_factory=list)
     seconds: float = 0.0
-    gain: Gain | None = None  # over the base, with a weight of its own
-    loss: float = np.nan
-    target_variance: float = 0.0
+    gain: Gain | None = None  # over the base in R2, with a weight of its own
     verdict: str = "left out"
 
     @property
@@ -102,20 +120,19 @@ class Learner:
 
     def forget(self) -> None:
         """Drop the fits of a first look."""
-        self.models, self.tests, self.stage_loss, self.rounds = [], [], [], 0
+        self.models, self.tests, self.rounds = [], [], 0
+        self.stage_loss, self.test_weight = [], []
 
     def judge(self, table: Table, residual: NDArray, rows: NDArray) -> Gain:
         """Weigh the learner alone beside the base, on held-out rows."""
-        addition, weight, y = self.additions(), table.weight[rows], table.y[rows]
+        addition, weight = self.additions(), table.weight[rows]
         square = weight @ addition**2
         share = weight @ (addition * residual) / square if square else 0.0
         share = min(max(share, 0.0), 1.0)
         loss = (residual - share * addition) ** 2
         groups = None if table.groups is None else table.groups[rows]
-        self.gain = paired_gain(residual**2, loss, weight, groups)
-        self.loss = float(np.average(loss, weights=weight))
-        mean = np.average(y, weights=weight)
-        self.target_variance = float(np.average((y - mean) ** 2, weights=weight)) or 1.0
+        gain = paired_gain(residual**2, loss, weight, groups)
+        self.gain = gain.over(table.variance(rows))
         return self.gain
 
     def fit(self, table: Table, base: Any, train: NDArray, test: NDArray) -> Trial:
@@ -125,39 +142,36 @@ class Learner:
         # longer than they work: splits side by side do not.
         with threadpool_limits(1, user_api="openmp"):
             guess, base_test = base.predict(table.X[train]), base.predict(table.X[test])
-            origin = base_test if self.on_residuals else np.zeros(len(test))
-            train_inputs = _inputs(table.X[train], guess, self.on_residuals)
-            target = table.y[train] - guess if self.on_residuals else table.y[train]
-            test_inputs = _inputs(table.X[test], base_test, self.on_residuals)
-            model, loss = self._fit_rounds(
-                train_inputs,
-                target,
-                table.weight[train],
-                test_inputs,
-                table.y[test] - origin,
-            )
+            seen = self._examples(table, train, guess)
+            unseen = self._examples(table, test, base_test)
+            model, loss = self._fit_rounds(seen, unseen)
         seconds = time.perf_counter() - start
-        return Trial(model, (test_inputs, base_test, test), loss, seconds)
+        place = (unseen.inputs, base_test, test)
+        return Trial(model, place, loss, float(unseen.weight.sum()), seconds)
 
-    def _fit_rounds(self, inputs, target, weight, test_inputs, test_target):
+    def _examples(self, table: Table, rows: NDArray, base: NDArray) -> Examples:
+        """Return some rows as the learner meets them, given the base's prediction."""
+        target = table.y[rows] - base if self.on_residuals else table.y[rows]
+        inputs = _inputs(table.X[rows], base, self.on_residuals)
+        return Examples(inputs, target, table.weight[rows])
+
+    def _fit_rounds(self, seen: Examples, unseen: Examples):
         """Return the model, boosted while that helps, and its loss after each round."""
         # a column can be empty inside a fold, which boosting does not take
-        columns = np.flatnonzero(~np.isnan(inputs).all(axis=0))
+        columns = np.flatnonzero(~np.isnan(seen.inputs).all(axis=0))
         fold = FoldModel(clone(self.estimator), columns)
-        inputs = inputs[:, columns]
-        weights = {} if (weight == 1.0).all() else {"sample_weight": weight}
+        inputs = fold.take(seen.inputs)
+        plain = (seen.weight == 1.0).all()
+        weights = {} if plain else {"sample_weight": seen.weight}
         steps = (self.rounds,) if self.rounds else ROUNDS
         if boosts(fold.model):
-            fold.model.set_params(random_state=self.seed, warm_start=True)
+            fold.model.set_params(warm_start=True)
         loss = []
         for rounds in steps if boosts(fold.model) else (1,):
             if boosts(fold.model):
                 fold.model.set_params(max_iter=rounds)
-            fold.model.fit(inputs, target, **weights)
-            loss = [
-                np.mean((test_target - stage) ** 2)
-                for stage in fold.stages(test_inputs)
-            ]
+            fold.model.fit(inputs, seen.target, **weights)
+            loss = [unseen.loss(stage) for stage in fold.stages(unseen.inputs)]
             if np.argmin(loss) < 0.8 * rounds:
                 break
         return fold, np.array(loss)
@@ -168,13 +182,14 @@ class Learner:
         self.models.append(trial.model)
         self.tests.append(trial.test)
         self.stage_loss.append(trial.stage_loss)
+        self.test_weight.append(trial.test_weight)
         self.seconds += trial.seconds
 
     def best_rounds(self) -> int:
         """Return the number of rounds of the least loss over the splits."""
         n = min(map(len, self.stage_loss))
-        size = [len(test) for _, _, test in self.tests]
-        total = np.average([loss[:n] for loss in self.stage_loss], 0, weights=size)
+        stages = [loss[:n] for loss in self.stage_loss]
+        total = np.average(stages, 0, weights=self.test_weight)
         return int(np.argmin(total)) + 1
 
     def additions(self) -> NDArray:
@@ -225,7 +240,10 @@ def few_threads(n_rows: int):
 
 def boosts(estimator: Any) -> bool:
     """Whether the estimator is fitted in rounds that can be looked at one by one."""
-    return hasattr(estimator, "staged_predict")
+    if isinstance(estimator, FlatTrees):  # as a model file holds them
+        return True
+    grows = {"max_iter", "warm_start"} <= set(estimator.get_params(deep=False))
+    return grows and hasattr(estimator, "staged_predict")
 
 
 def _inputs(X: NDArray, base: NDArray, on_residuals: bool) -> NDArray:
@@ -237,36 +255,38 @@ class Parts(NamedTuple):
     """What came of the flexible learners."""
 
     kept: list[Part]
-    learners: list[Learner]  # those that went through all splits
-    stack: Stack | None
-    target_variance: float
+    gain: Gain | None  # of all that are kept over the base, in R2
+    base_r2: float  # of the base on all held-out rows; NaN where no part met them all
 
-    def score(self, learner: Learner) -> Score:
-        """Return a learner's line of the table of candidates."""
+    def score(self, learner: Learner, base_r2: float) -> Score:
+        """Return a learner's line of the table of candidates, given the base's R2.
+
+        A learner that was left out after the first split has met fewer rows than the
+        base: its R2 is the base's, plus its gain on the rows that both have met.
+        """
         name = learner.title
         kept = [part for part in self.kept if part.name == name]
         nothing = Score(name, np.nan, np.nan, np.nan, learner.seconds, learner.verdict)
         if learner.gain is None:
             return nothing
-        gain = learner.gain
         verdict = learner.verdict
         if kept:
             verdict = f"kept: {kept[0].rounds} rounds, weight {kept[0].weight:.2f}"
         return nothing._replace(
-            r2=1 - learner.loss / self.target_variance,
-            gain=gain.value / self.target_variance,
-            standard_error=gain.standard_error / self.target_variance,
+            r2=base_r2 + learner.gain.value,
+            gain=learner.gain.value,
+            standard_error=learner.gain.standard_error,
             verdict=verdict,
         )
 
     def reason(self) -> str:
         """Say what the flexible parts add."""
-        if self.stack is None or not self.kept:
+        if self.gain is None or not self.kept:
             return "No flexible part lowers its held-out error enough to be kept."
-        gain, error = (x / self.target_variance for x in self.stack.gain)
         return (
-            f"The flexible parts add {gain:.4f} +- {error:.4f} to its held-out R2, "
-            f"each more than {EARNED} standard errors."
+            f"The flexible parts add {self.gain.value:.4f} +- "
+            f"{self.gain.standard_error:.4f} to its held-out R2, each more than "
+            f"{EARNED} standard errors."
         )
 
 
@@ -279,13 +299,13 @@ def fit_parts(
     deadline: float,
 ) -> Parts:
     """Return the learners that earn their place beside the base, with their weights."""
-    nothing = Parts([], [], None, 1.0)
+    nothing = Parts([], None, np.nan)
     if not learners or not splits:
         return nothing
     rng = np.random.default_rng(seed)
     left = _screened(table, base_estimator, splits[0], learners, rng, deadline)
     if not left:
-        return nothing._replace(target_variance=learners[0].target_variance or 1.0)
+        return nothing
     _fit_splits(table, base_estimator, splits, left)
     rows = np.concatenate([test for _, _, test in left[0].tests])
     base_part = np.concatenate([base for _, base, _ in left[0].tests])
@@ -297,7 +317,9 @@ def fit_parts(
         Part(x.title, x.on_residuals, x.models, x.best_rounds(), float(w))
         for x, w in zip((left[k] for k in stack.kept), stack.weights, strict=True)
     ]
-    return Parts(kept, left, stack, left[0].target_variance)
+    variance = table.variance(rows)
+    base_loss = np.average(residual**2, weights=table.weight[rows])
+    return Parts(kept, stack.gain.over(variance), float(1 - base_loss / variance))
 
 
 def _fit_splits(table, base_estimator, splits: list[HeldOut], learners) -> None:

@@ -35,6 +35,39 @@ class Table(NamedTuple):
         groups = None if self.groups is None else self.groups[index]
         return Table(self.X[index], self.y[index], self.weight[index], groups)
 
+    def variance(self, rows: NDArray[np.intp]) -> float:
+        """Return the variance of y over some rows, 1 where it is zero."""
+        y, weight = self.y[rows], self.weight[rows]
+        variance = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+        return float(variance) or 1.0
+
+
+def effective_rows(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights that count rows: w sum(w) / sum(w^2), whatever their unit.
+
+    They add up to Kish's effective number of rows, (sum w)^2 / sum(w^2): n where all
+    weigh the same, and the number of the heavy ones where the others hardly weigh.
+
+    >>> effective_rows(np.array([3.0, 3.0, 0.0])).tolist()
+    [1.0, 1.0, 0.0]
+    """
+    share = weight / weight.max()  # squares of the weights as given may underflow
+    return share * (share.sum() / (share @ share))
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Return a copy in which every ``random_state`` that is None is the seed.
+
+    What follows from chance in a candidate then follows from the seed alone.
+    """
+    copy = clone(estimator)
+    unset = {
+        name: seed
+        for name, value in copy.get_params().items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    }
+    return copy.set_params(**unset)
+
 
 class Training:
     """Rows to train on, their moments, and the models fitted to them so far.
@@ -179,6 +212,10 @@ class Gain(NamedTuple):
     value: float
     standard_error: float
 
+    def over(self, unit: float) -> Gain:
+        """Return the gain in another unit, such as the variance of the target."""
+        return Gain(self.value / unit, self.standard_error / unit)
+
     def ahead(self, errors: float) -> bool:
         """Whether the gain is above so many standard errors."""
         return self.value > errors * self.standard_error
@@ -193,16 +230,17 @@ def paired_gain(
 ) -> Gain:
     """Mean of loss - new_loss over rows, and its standard error.
 
-    A weight of 2 is two rows. Rows of one group are one observation of the standard
-    error: its square is the sum over groups of squared sums, over the squared weight.
+    The rows of one group (without groups: each row) are one observation of it. With
+    value = sum_i w_i gap_i / sum_i w_i its square is::
+
+        sum over groups g of (sum_{i in g} w_i (gap_i - value))^2 / (sum_i w_i)^2
+
+    so that neither depends on the unit of the weights.
     """
     total = weight.sum()
     difference = loss - new_loss
     value = weight @ difference / total
-    gap = difference - value
-    if groups is None:
-        square = weight @ gap**2
-    else:
-        _, index = np.unique(groups, return_inverse=True)
-        square = np.sum(np.bincount(index, weight * gap) ** 2)
-    return Gain(float(value), float(np.sqrt(square) / total))
+    part = weight * (difference - value)
+    if groups is not None:
+        part = np.bincount(np.unique(groups, return_inverse=True)[1], part)
+    return Gain(float(value), float(np.sqrt(part @ part) / total))

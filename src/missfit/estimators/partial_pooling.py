@@ -16,8 +16,8 @@ from missfit.moments import (
     ColumnScales,
     PatternBlock,
     PatternMoments,
-    check_weight,
     column_scales,
+    row_counts,
 )
 from missfit.patterns import find_keys, group_rows, pattern_keys
 from missfit.sources import comes_in_chunks
@@ -78,7 +78,6 @@ class PartialPooling(NanRegressor):
     (0.6, 1.0)
     """
 
-    is_linear = True
     n_features_in_: int
     base_: Any
     _y_ndim_: int
@@ -94,6 +93,11 @@ class PartialPooling(NanRegressor):
         self.taus = taus
         self.cv = cv
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether it can be the base of others: if its own base can."""
+        return bool(getattr(self.base, "is_linear", False))
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PartialPooling:
         """Fit to rows, forgetting any fit before.
 
@@ -104,7 +108,8 @@ class PartialPooling(NanRegressor):
         y : array-like of shape (n,) or (n, t)
             The target, or several.
         sample_weight : array-like of shape (n,), optional
-            A weight of 2 equals repeating the row, at equal folds.
+            A weight of 2 equals repeating the row, at equal folds; see
+            `missfit.EMLR.fit`.
         """
         trial = self._trial()
         X, y = trial._check_fit(X, y)
@@ -112,7 +117,7 @@ class PartialPooling(NanRegressor):
         trial._y_ndim_ = y.ndim
         weight = np.ones(len(X))
         if sample_weight is not None:
-            weight = check_weight(sample_weight, len(X))
+            weight = row_counts(sample_weight, len(X))
         rows = _Rows(X, y, weight, sample_weight is not None)
         trial._choose(rows, taus)
         trial.base_ = rows.fit(self.base)
@@ -169,7 +174,7 @@ class PartialPooling(NanRegressor):
         X = self._check_predict(X)
         prediction = np.asarray(self.base_.predict(X), dtype=float)
         more = _evaluate(self.corrections_, X)
-        return prediction + (more[:, 0] if self._y_ndim_ == 1 else more)
+        return self._finite(prediction + (more[:, 0] if self._y_ndim_ == 1 else more))
 
 
 class _Rows(NamedTuple):

@@ -11,7 +11,12 @@ from scipy import special
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from missfit.em import GaussianData, GaussianFit, regression_slopes
+from missfit.em import (
+    GaussianData,
+    GaussianFit,
+    PenalisedGaussian,
+    regression_slopes,
+)
 from missfit.estimators.base import PatternPredictor, Split
 from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
 from missfit.gaussian import ScaledGaussian, observed_log_density, regression_maps
@@ -85,16 +90,16 @@ class PatternMixtureLR(PatternPredictor):
     Notes
     -----
     A pattern never seen is predicted by all components, weighted by their shares and
-    by how well they explain the values observed. Features all missing at fit and
-    constant ones are ignored. Each covariance is pulled by d + 1 pseudo-rows towards
-    that of one component.
+    by how well they explain the values observed. Features without two different values
+    at fit (all missing, or constant) are ignored. Each covariance is pulled by d + 1
+    pseudo-rows towards that of one component.
 
     Examples
     --------
     >>> import numpy as np
     >>> from missfit.simulate import published
     >>> X, y = published("mixture3", 4).sample(3000, random_state=0)
-    >>> model = PatternMixtureLR().fit(X, y)
+    >>> model = PatternMixtureLR(random_state=0).fit(X, y)
     >>> model.n_components_
     3
     """
@@ -104,7 +109,7 @@ class PatternMixtureLR(PatternPredictor):
         n_components: int | None = None,
         *,
         max_iter: int = 1000,
-        random_state: Any = 0,
+        random_state: Any = None,
     ):
         self.n_components = n_components
         self.max_iter = max_iter
@@ -124,12 +129,16 @@ class PatternMixtureLR(PatternPredictor):
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
         one = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
-        model = _penalised(one, moments.n_features)
+        d = moments.n_features
+        apart = PenalisedGaussian.of_data(data, d, FLOOR)
+        # each covariance is pulled towards that of one component
+        prior_rows = float(data.varies[:d].sum()) + 1.0
+        model = PenalisedMixture(one.cov[:d, :d], prior_rows, apart)
         fits = self._candidates(moments, data, one, model)
         to_data = -float(data.n_observed @ np.log(data.scale))  # densities of the data
         self.bic_ = {
             k: -2 * (fit.log_likelihood + to_data)
-            + n_parameters(k, moments) * np.log(max(data.n_rows, 1.0))
+            + n_parameters(k, data, d) * np.log(max(data.n_rows, 1.0))
             for k, fit in fits.items()
         }
         chosen = min(self.bic_, key=lambda k: self.bic_[k])
@@ -183,7 +192,8 @@ class PatternMixtureLR(PatternPredictor):
                 tol=SEARCH_TOL,
             )
             gain = fits[k].log_likelihood - fits[k - 1].log_likelihood
-            more = n_parameters(k, moments) - n_parameters(k - 1, moments)
+            d = moments.n_features
+            more = n_parameters(k, data, d) - n_parameters(k - 1, data, d)
             if self.n_components is None and gain <= penalty * more:
                 break
         return fits if self.n_components is None else {most: fits[most]}
@@ -228,6 +238,7 @@ class PatternMixtureLR(PatternPredictor):
             return self._predict_chunks(X, return_std=return_std)
         X = self._check_predict(X)
         mean, variance = self._moments_of_target(X, group_rows(np.isnan(X)))
+        self._finite(mean)
         if return_std:
             return self._shaped(mean), self._shaped(np.sqrt(variance))
         return self._shaped(mean)
@@ -292,16 +303,15 @@ class PatternMixtureLR(PatternPredictor):
         )
 
 
-def n_parameters(n_components: int, moments: PatternMoments) -> int:
-    """Free parameters of the mixture: laws of X, shares, one regression."""
-    d, t = moments.n_features, moments.n_targets
+def n_parameters(n_components: int, data: GaussianData, n_features: int) -> int:
+    """Free parameters of the mixture: laws of X, shares, one regression.
+
+    Features without two different values have none.
+    """
+    d = int(data.varies[:n_features].sum())
+    t = data.n_columns - n_features
     law = d + d * (d + 1) // 2
     return n_components * (law + 1) - 1 + t * (d + 1) + t * (t + 1) // 2
-
-
-def _penalised(one: GaussianFit, d: int) -> PenalisedMixture:
-    """Pull each covariance by d + 1 rows towards that of one component."""
-    return PenalisedMixture(one.cov[:d, :d], d + 1.0, FLOOR)
 
 
 def _one_component(one: GaussianFit, n_patterns: int, d: int) -> MixtureFit:

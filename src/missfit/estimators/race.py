@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.estimators.explanation import Score
 from missfit.estimators.heldout import Gain, HeldOut, Table, Training, paired_gain
 
 SCOUT_ROWS = 300  # held-out rows of the first split that tell a scout's worth
@@ -95,7 +96,7 @@ class Race:
         return self.winner()
 
     def _is_sent(self, scout: Scout, part: HeldOut) -> bool:
-        first, enough = len(self.tests) == 1, len(part.test) >= SCOUT_ROWS
+        first, enough = len(self.tests) == 1, self._weight([part.test]) >= SCOUT_ROWS
         return first and enough and len(part.train.rows) >= scout.least_rows
 
     def _run_after(self, scout: Scout, runner: Runner, part: HeldOut) -> None:
@@ -123,10 +124,9 @@ class Race:
 
     def gain(self, runner: Runner, over: Runner) -> Gain:
         """Gain of one candidate over another, on the rows that both have met."""
-        n = min(len(runner.loss), len(over.loss))
+        n, rows = self._met(runner, over)
         if n == 0:
             return Gain(0.0, np.inf)
-        rows = np.concatenate(self.tests[:n])
         groups = None if self.table.groups is None else self.table.groups[rows]
         return paired_gain(
             np.concatenate(over.loss[:n]),
@@ -134,6 +134,15 @@ class Race:
             self.table.weight[rows],
             groups,
         )
+
+    def _met(self, *runners: Runner) -> tuple[int, NDArray[np.intp]]:
+        """Return how many splits all of these have met, and their held-out rows."""
+        n = min(len(runner.residual) for runner in runners)
+        return n, np.concatenate([np.empty(0, dtype=np.intp), *self.tests[:n]])
+
+    def _weight(self, tests: list[NDArray[np.intp]]) -> float:
+        """Return how many rows these count for."""
+        return float(sum(self.table.weight[test].sum() for test in tests))
 
     def winner(self) -> Runner:
         """Return the best of those that beat the reference, or the reference."""
@@ -147,24 +156,65 @@ class Race:
         better = [r for r in alive if r is reference or self.gain(r, reference).wins()]
         return min(better, key=self.mean_loss)
 
-    def target_variance(self, runner: Runner) -> float:
-        """Return the variance of y over the rows that a candidate has met."""
-        n = max(1, len(runner.residual))
-        rows = np.concatenate(self.tests[:n]) if self.tests else slice(None)
-        y, weight = self.table.y[rows], self.table.weight[rows]
-        variance = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
-        return float(variance) or 1.0
+    def scores(self, winner: Runner, winner_r2: float = np.nan) -> list[Score]:
+        """Return the lines of the table of candidates.
+
+        Candidates that left early have met fewer rows, which may be easier or harder
+        than the others. So every R2 is that of the reference plus the gain over it on
+        the rows that both have met: the R2 of two candidates differ by what they differ
+        on common rows. Without early leave it is the plain held-out R2.
+
+        Parameters
+        ----------
+        winner : Runner
+        winner_r2 : float
+            Its R2, where more held-out rows than those of the race have told it.
+        """
+        reference = self.runners[0]
+        if not reference.residual:  # it failed at once
+            reference = winner
+        level = self.r2(reference)
+        if np.isfinite(winner_r2):
+            level = winner_r2 - self.r2_gain(winner, reference).value
+        return [self._score(r, reference, winner, level) for r in self.runners]
+
+    def _score(
+        self, runner: Runner, reference: Runner, winner: Runner, level: float
+    ) -> Score:
+        standing = "the reference" if runner is reference else "in the race"
+        verdict = runner.out or standing
+        if runner is winner:
+            verdict = "chosen"
+        score = Score(runner.name, np.nan, np.nan, np.nan, runner.seconds, verdict)
+        if runner is reference:
+            return score._replace(r2=level)
+        if not runner.residual:
+            return score
+        gain, error = self.r2_gain(runner, reference)
+        return score._replace(r2=level + gain, gain=gain, standard_error=error)
+
+    def r2_gain(self, runner: Runner, over: Runner) -> Gain:
+        """Gain of one candidate over another in R2, on the rows that both have met."""
+        n, rows = self._met(runner, over)
+        return self.gain(runner, over).over(self.table.variance(rows) if n else 1.0)
+
+    def r2(self, runner: Runner) -> float:
+        """Return the R2 of a candidate on the held-out rows that it has met."""
+        n, rows = self._met(runner)
+        if n == 0:
+            return np.nan
+        return 1 - self.mean_loss(runner) / self.table.variance(rows)
 
     def mean_loss(self, runner: Runner) -> float:
         """Return the mean squared error of a candidate on the held-out rows it met."""
         if not runner.loss:
             return np.inf
-        weight = self.table.weight[np.concatenate(self.tests[: len(runner.loss)])]
+        weight = self.table.weight[self._met(runner)[1]]
         return float(weight @ np.concatenate(runner.loss) / weight.sum())
 
     def _drop(self) -> None:
         """Let go of the hopeless and of those that are not ahead of the reference."""
-        alive, n_rows = self.alive(), sum(map(len, self.tests))
+        alive, n_rows = self.alive(), self._weight(self.tests)
         if len(alive) < 2 or n_rows < SOME_ROWS:
             return
         best, reference = min(alive, key=self.mean_loss), self.runners[0]

@@ -11,11 +11,16 @@ from scipy import special
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from missfit.em import GaussianData, PenalisedGaussian, regression_slopes
+from missfit.em import (
+    GaussianData,
+    PenalisedGaussian,
+    at_least,
+    regression_slopes,
+)
 from missfit.estimators.base import NanRegressor
-from missfit.estimators.emlr import FLOOR, PRIOR_ROWS, penalised_fit
+from missfit.estimators.emlr import FLOOR, penalised_fit
 from missfit.gaussian import ScaledGaussian, missing_given_mask, probit_posterior
-from missfit.moments import PatternMoments
+from missfit.moments import PatternMoments, row_counts
 from missfit.selfmasking import (
     RowData,
     SelfMaskedFit,
@@ -28,6 +33,7 @@ from missfit.tables import blocks
 
 START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more
 START_TOL = 1e-3  # of plain EM and of this first fit
+CURVE_ROWS = 10  # observed values that a masking curve is learned from, at least
 LEVEL = 0.01  # chance to claim self-masking where there is none
 EP_TOL = 1e-8  # of predictions, in prior standard deviations
 
@@ -73,8 +79,9 @@ class SelfMaskedLR(NanRegressor):
     Notes
     -----
     It sees rows: expectation propagation is row by row, so that there is no
-    `fit_moments`. A feature missing only at predict is taken as missing at random. A
-    feature all missing at fit is ignored. Without missing values it is EMLR.
+    `fit_moments`. A feature missing only at predict, or with fewer than 10 observed
+    values, is taken as missing at random. A feature without two different values at
+    fit is ignored. Without missing values it is EMLR.
 
     Examples
     --------
@@ -104,7 +111,7 @@ class SelfMaskedLR(NanRegressor):
         y : array-like of shape (n,) or (n, t)
             The target, or several.
         sample_weight : array-like of shape (n,), optional
-            A weight of 2 equals repeating the row.
+            A weight of 2 equals repeating the row; see `missfit.EMLR.fit`.
         """
         trial = self._trial()
         X, y = trial._check_fit(X, y)
@@ -130,24 +137,27 @@ class SelfMaskedLR(NanRegressor):
         if not self._used_.any():
             self._used_[0] = True  # nothing is known: the mean of y remains
         X, Y = X[:, self._used_], y.reshape(len(y), -1)
-        moments = PatternMoments.from_data(X, Y, sample_weight)
-        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
-        weight = weight.astype(float)
+        weight = np.ones(len(X))
+        if sample_weight is not None:
+            weight = row_counts(sample_weight, len(X))
+        moments = PatternMoments.from_data(X, Y, weight)
         data = GaussianData(moments)
         rows = np.flatnonzero(weight)
         points = (np.hstack([X, Y])[rows] - data.shift) / data.scale
-        law, free = self._start(moments, data, points, weight[rows])
         d = X.shape[1]
+        model = PenalisedGaussian.of_data(data, d, FLOOR)
+        law, free = self._start(moments, data, model, points, weight[rows])
         every = RowData(points, weight[rows], d)
-        model = PenalisedGaussian(d, PRIOR_ROWS, FLOOR)
         tol = self.tol / np.sqrt(every.n_rows)
         fit = fit_self_masked(every, law, model, free, max_iter=self.max_iter, tol=tol)
         self.n_iter_ = fit.n_iter
         self._keep_law(fit.law, data, d)
-        self._keep_curves(fit.law, curve_covariance(every, fit.law, free), free)
+        masked = np.isnan(points[:, :d]).any(axis=0)
+        curves = curve_covariance(every, fit.law, free)
+        self._keep_curves(fit.law, curves, free, masked)
         return fit
 
-    def _start(self, moments, data: GaussianData, points, weight):
+    def _start(self, moments, data: GaussianData, model, points, weight):
         """Start at plain EM's law, flat curves and the regression of complete rows.
 
         With many rows, the fit of some of them is the start of the fit of all.
@@ -155,8 +165,10 @@ class SelfMaskedLR(NanRegressor):
         d = moments.n_features
         mask = np.isnan(points[:, :d])
         rate = weight @ mask / weight.sum()
-        free = (rate > 0) & (rate < 1)
-        bias = np.where(free, special.ndtri(np.where(free, rate, 0.5)), 0.0)
+        masked = (rate > 0) & (rate < 1)
+        bias = np.where(masked, special.ndtri(np.where(masked, rate, 0.5)), 0.0)
+        # with 2 of 5,000 values observed, slopes of 28 and an R2 of -89 came out
+        free = masked & (weight @ ~mask >= CURVE_ROWS)
         some = slice(None)
         if len(points) >= 2 * START_ROWS:
             some = slice(None, None, len(points) // START_ROWS)
@@ -172,7 +184,6 @@ class SelfMaskedLR(NanRegressor):
         )
         law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
         if some != slice(None):
-            model = PenalisedGaussian(d, PRIOR_ROWS, FLOOR)
             few = RowData(points[some], weight[some], d)
             law = fit_self_masked(
                 few, law, model, free, max_iter=self.max_iter, tol=START_TOL
@@ -205,11 +216,11 @@ class SelfMaskedLR(NanRegressor):
         self.coef_ = coef[0] if one else coef
         self.intercept_ = float(intercept[0]) if one else intercept
 
-    def _keep_curves(self, law: SelfMaskedLaw, cov, free) -> None:
+    def _keep_curves(self, law: SelfMaskedLaw, cov, free, masked) -> None:
         """Write the curves in the units of the data, and test their slopes."""
         shift, scale, *_ = self._standard_
         slope = law.slope / scale
-        bias = np.where(free, law.bias - slope * shift, -np.inf)
+        bias = np.where(masked, law.bias - slope * shift, -np.inf)
         # bias - slope shift / scale, of which cov is that of (bias, slope)
         along = np.stack([np.ones_like(shift), -shift / scale], axis=1)
         spread = np.einsum("di,dij,dj->d", along, cov, along)
@@ -271,6 +282,7 @@ class SelfMaskedLR(NanRegressor):
         variance = np.empty((len(X), len(coef)))
         for rows in blocks(len(X), X.shape[1] ** 2, size=2**20):
             mean[rows], variance[rows] = self._block_moments(X[rows], coef)
+        self._finite(mean)
         if return_std:
             return self._shaped(mean), self._shaped(np.sqrt(variance))
         return self._shaped(mean)
@@ -365,8 +377,7 @@ def _with_complete_rows(mean, cov, rows, weight, d: int):
     second = (weight[:, None] * gap).T @ gap / weight.sum()
     slopes = regression_slopes(second[:d, :d], second[:d, d:])
     residual = second[d:, d:] - slopes.T @ second[:d, d:]
-    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-    residual = (vectors * np.maximum(values, FLOOR)) @ vectors.T
+    residual = at_least(residual, FLOOR)
     cross = cov[:d, :d] @ slopes
     target = centre[d:] + (mean[:d] - centre[:d]) @ slopes
     return np.append(mean[:d], target), np.block(

@@ -19,6 +19,7 @@ from missfit.columns import (
     polars_column,
     shown,
 )
+from missfit.tables import masked_rows, refuse_same_names
 
 OTHER = "(other)"
 PLURAL = {
@@ -48,10 +49,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         categorical columns are taken as such without being named.
     max_categories : int
         A category with more levels keeps the most frequent ``max_categories - 1`` and
-        puts the others together as "(other)".
+        puts the others together as "(other)", or as "((other))" where a level that is
+        kept is itself called "(other)".
     unknown : {"missing", "error"}
-        A level never seen at fit is counted as "(other)" where the variable has that
-        level. Elsewhere it is taken as a missing value, or raises.
+        A level never seen at fit is counted among the rare ones, "(other)", where the
+        variable has them together. Elsewhere it is taken as a missing value, or raises.
 
     Attributes
     ----------
@@ -61,6 +63,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         (nothing observed at fit: always NaN).
     categories_ : list of list of str
         The levels of each variable, the one without a column first; [] for other kinds.
+    pooled_ : list of str or None
+        The name of the level that stands for the rare ones, None where there is none.
     variables_ : int ndarray of shape (n_columns_out,)
         The variable of each column of the output.
     n_features_in_, feature_names_in_
@@ -110,15 +114,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = self._columns(X, reset=True)
         names = self._names()
         forced = self._forced(names)
-        kinds, categories = [], []
+        kinds, categories, pooled = [], [], []
         for j, (column, name) in enumerate(zip(columns, names, strict=True)):
             kind = kind_of(column, name, forced=j in forced)
             levels: list[str] = []
             if kind == "category":
                 levels, kind = self._levels(column, kind, forced=j in forced)
+            rare = None
+            if len(levels) > self.max_categories:
+                levels = levels[: self.max_categories - 1]
+                rare = _pool_name(levels)
+                levels = [*levels, rare]
             kinds.append(kind)
             categories.append(levels)
-        self.kinds_, self.categories_ = kinds, categories
+            pooled.append(rare)
+        self.kinds_, self.categories_, self.pooled_ = kinds, categories, pooled
         n_columns = [max(1, len(levels) - 1) for levels in categories]
         self.variables_ = np.repeat(np.arange(len(columns)), n_columns)
         return self
@@ -157,12 +167,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if level is not None:
                 count[level] = count.get(level, 0) + n
         levels = sorted(count, key=lambda level: (-count[level], level))
-        if len(levels) > self.max_categories:
-            if not (forced or column.categorical) and 2 * len(levels) > sum(
-                count.values()
-            ):
-                return [], "identifier"
-            levels = [*levels[: self.max_categories - 1], OTHER]
+        named = forced or column.categorical
+        distinct = 2 * len(levels) > sum(count.values())
+        if len(levels) > self.max_categories and distinct and not named:
+            return [], "identifier"
         return levels, kind
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -182,16 +190,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, (column, name) in enumerate(zip(columns, self._names(), strict=True)):
             place = self.variables_ == j
             if self.kinds_[j] == "category":
-                out[:, place] = self._dummies(column, name, self.categories_[j])
+                out[:, place] = self._dummies(column, name, j)
             else:
                 out[:, place] = numbers_of(column, name, self.kinds_[j])[:, None]
         return out
 
-    def _dummies(self, column: Column, name: str, categories: list[str]) -> NDArray:
-        """Columns of 0 and 1 for all levels but the first."""
-        column = column.as_objects()
+    def _dummies(self, column: Column, name: str, j: int) -> NDArray:
+        """Columns of 0 and 1 for all levels of variable j but the first."""
+        column, categories = column.as_objects(), self.categories_[j]
         position = {level: k for k, level in enumerate(categories)}
-        other = position.get(OTHER, -1)
+        other = -1 if self.pooled_[j] is None else len(categories) - 1
         codes = []
         for k, level in enumerate(column.levels()):
             if level is not None and level not in position and other < 0:
@@ -211,17 +219,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return dummies
 
     def unknown_levels(self, X: Any) -> dict[str, list[str]]:
-        """Levels of X, by column, that `transform` takes as "(other)" or missing.
+        """Levels of X, by column, that `transform` takes as missing.
 
-        A level that was among the rarer ones at fit counts as known only by "(other)"
-        and is not told apart from a new one, so that columns with "(other)" are left
-        out.
+        A level that was among the rare ones at fit is not told apart from a new one, so
+        that columns whose rare levels stand together as "(other)" are left out.
         """
         check_is_fitted(self)
         found = {}
         for j, column in enumerate(self._columns(X, reset=False)):
             known = self.categories_[j]
-            if self.kinds_[j] == "category" and OTHER not in known:
+            if self.kinds_[j] == "category" and self.pooled_[j] is None:
                 levels = column.as_objects().levels()
                 new = {level for level in levels if level is not None}
                 if new - set(known):
@@ -271,6 +278,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self, X: Any, *, reset: bool) -> list[Column]:
         """Read a table column by column, so that each keeps its type."""
+        refuse_same_names(X)
         if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
             validate_data(self, X, reset=reset, skip_check_array=True)
             columns = [X.iloc[:, j] for j in range(X.shape[1])]
@@ -279,10 +287,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             validate_data(self, X, reset=reset, skip_check_array=True)
             columns, read = X.get_columns(), polars_column
         else:
-            array: Any = validate_data(
-                self, X, reset=reset, dtype=None, ensure_all_finite=False
-            )
-            columns, read = list(array.T), array_column
+            columns = self._array_columns(X, reset)
+            read = _array_or_masked
         if not len(columns):
             raise ValueError(f"X has 0 feature(s) (shape={X.shape}); at least 1.")
         if not len(columns[0]):
@@ -292,6 +298,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for column, name in zip(columns, self._names(), strict=True)
         ]
 
+    def _array_columns(self, X: Any, reset: bool) -> list[NDArray]:
+        """Return the columns of an array, masked ones with their masks."""
+        X = masked_rows(X)
+        array: Any = validate_data(
+            self, X, reset=reset, dtype=None, ensure_all_finite=False
+        )
+        if np.ma.isMaskedArray(X):
+            array = np.ma.masked_array(array, np.ma.getmaskarray(X))
+        return list(array.T)
+
     def __sklearn_tags__(self):
         """Return the tags: NaN, text and categories are welcome."""
         tags = super().__sklearn_tags__()
@@ -299,6 +315,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _array_or_masked(column: NDArray, name: str) -> Column:
+    """Read a column of an array, or of a masked one."""
+    return array_column(np.ma.getdata(column), name, np.ma.getmaskarray(column))
+
+
+def _pool_name(levels: list[str]) -> str:
+    """Name the level of the rare ones so that no real one has its name."""
+    name = OTHER
+    while name in levels:
+        name = f"({name})"
+    return name
 
 
 def _some(levels: list[str]) -> str:

@@ -96,6 +96,7 @@ class NetworkRegressor(NanRegressor):
         for rows in blocks(len(X), widest, size=2**20):
             standard = self._evaluate(self.params_, self._inputs(X[rows]))
             prediction[rows] = self._y_units_.original(standard)
+        self._finite(prediction)
         return prediction[:, 0] if self._y_ndim_ == 1 else prediction
 
     def _check_rows(self, X, y, sample_weight=None, *, reset: bool = True) -> Rows:

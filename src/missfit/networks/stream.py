@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from missfit.engine import Sample, any_source, full_chunks, sampled
 from missfit.moments import Rows
@@ -65,7 +66,8 @@ class _Reader:
 
     def __init__(self, source: Any, trial: Any):
         self.source, self.trial = source, trial
-        self.rng = np.random.default_rng(0)
+        seed = check_random_state(trial.random_state).randint(2**31 - 1)
+        self.rng = np.random.default_rng(seed)
 
     def draw(self) -> Sample:
         """Return rows drawn at random in one pass over the source."""

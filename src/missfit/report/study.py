@@ -19,7 +19,7 @@ from missfit.report.page import (
     write_page,
 )
 from missfit.study.collect import Collected
-from missfit.study.figures import colour_of, shown_methods
+from missfit.study.figures.methods import colour_of, shown_methods
 from missfit.study.findings import findings
 from missfit.study.grid import Study
 from missfit.study.progress import duration

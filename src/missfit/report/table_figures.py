@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from missfit.compare import Comparison, Diagnosis
 from missfit.patterns import group_rows
+from missfit.study.figures.panels import plain
 
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"
 MOST_VARIABLES = 40
@@ -24,17 +25,6 @@ def _figure(width: float, height: float, **options) -> tuple[Any, Any]:
     for one in np.ravel(np.asarray(ax, dtype=object)):
         one.spines[["top", "right"]].set_visible(False)
     return fig, ax
-
-
-def plain(name: str, most: int = 26) -> str:
-    r"""Return a user's name as text for a figure: short, and no mathematics.
-
-    >>> plain("cost in $"), plain("a" * 40)
-    ('cost in \\$', 'aaaaaaaaaaaaaaaaaaaaaaaaa…')
-    """
-    name = " ".join(str(name).split())
-    name = name if len(name) <= most else name[: most - 1] + "…"
-    return name.replace("$", r"\$")
 
 
 def scores(comparison: Comparison) -> Any:
@@ -171,10 +161,11 @@ def coverage(diagnosis: Diagnosis) -> Any:
 def learning_curve(diagnosis: Diagnosis) -> Any:
     """R2 against the rows learned from."""
     fig, ax = _figure(6.0, 3.2)
-    n_rows, r2, error = (np.array(part) for part in zip(*diagnosis.curve, strict=True))
+    curve = diagnosis.curve
+    n_rows, r2, error = np.array([(p.n_rows, p.r2, p.error) for p in curve]).T
     ax.errorbar(n_rows, r2, 1.96 * error, fmt="o-", color=CHOSEN, capsize=3)
     ax.set_xscale("log")
-    ax.set_xticks(n_rows, [f"{n:,}" for n in n_rows], fontsize=8)
+    ax.set_xticks(n_rows, [f"{p.n_rows:,}" for p in curve], fontsize=8)
     ax.set_xticks([], minor=True)
     ax.set(xlabel="training rows", ylabel="R2 on new rows")
     return fig

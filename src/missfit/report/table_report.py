@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from missfit.compare import Comparison, Diagnosis, Trial
+from missfit.evidence.words import sentences
 from missfit.report import table_figures as figures
 from missfit.report.page import (
     Column,
@@ -40,12 +40,12 @@ def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         parts = [
             _recommendation(comparison, diagnosis),
-            _comparison(comparison),
+            comparison_section(comparison),
             _picture(comparison),
             _errors(comparison, diagnosis),
             _intervals(comparison, diagnosis),
             _curve(diagnosis),
-            _worth(diagnosis),
+            _worth(comparison, diagnosis),
             _mechanism(comparison, diagnosis),
             _reproduce(comparison, code),
         ]
@@ -118,13 +118,14 @@ def _recommendation(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     )
 
 
-def _comparison(comparison: Comparison) -> Html:
+def comparison_section(comparison: Comparison) -> Html:
+    """Return the scores of all predictors, as a figure and as a table."""
     rows = []
     for trial in comparison.trials:
         score = comparison.scores.get(trial.name)
         if score is None:
             why = "failed: see below" if trial.failure else "left out: see below"
-            rows.append([trial.name, *[None] * 6, trial.seconds.mean(), why])
+            rows.append([trial.name, *[None] * 7, trial.seconds.mean(), why])
             continue
         rows.append(
             [
@@ -133,6 +134,7 @@ def _comparison(comparison: Comparison) -> Html:
                 score.low,
                 score.high,
                 score.behind,
+                None if trial.name == comparison.best else score.behind_error,
                 score.rmse,
                 score.mae,
                 trial.seconds.mean(),
@@ -151,8 +153,8 @@ def _comparison(comparison: Comparison) -> Html:
             f"R2 of the predictions in {n_folds}-fold cross-validation{kept}, with "
             "95 % intervals by a bootstrap of the rows. Orange: recommended; blue: "
             "missfit; grey: used today. Intervals of two predictors may overlap "
-            "although one is surely better, since they meet the same rows: see the "
-            "column “behind”.",
+            "although one is clearly better, since they meet the same rows: compare "
+            "the columns “behind” and “± behind”.",
             name="scores",
         ),
         table(
@@ -162,13 +164,16 @@ def _comparison(comparison: Comparison) -> Html:
                 Column("low", ".4f"),
                 Column("high", ".4f"),
                 Column("behind", ".4f"),
+                Column("± behind", ".4f"),
                 Column("RMSE", ".4g"),
                 Column("MAE", ".4g"),
                 Column("s / fit", ".2f"),
                 Column("what it is"),
             ],
             rows,
-            caption="Behind: R2 below the best, on the same rows.",
+            caption="Behind: how far the R2 is below the best one's on the same rows; "
+            f"± behind: the standard error of this difference, by a bootstrap of the "
+            f"{'groups' if comparison.groups is not None else 'rows'}.",
             name="comparison",
         ),
         *(
@@ -299,10 +304,11 @@ def _intervals(comparison: Comparison, diagnosis: Diagnosis) -> Html:
         paragraph(
             "Intervals of missfit.ConformalRegressor around ",
             element("strong", comparison.recommended),
-            ", calibrated for each missing pattern, on rows that neither has seen. "
-            "They are what “missfit predict” writes. The guarantee holds where the "
-            "mask does not depend on values; the right-hand picture shows whether it "
-            "holds here.",
+            ", on rows that neither has seen. They are what “missfit predict” writes. "
+            "A row is calibrated by rows with the same values missing, where there are "
+            "enough of them: then it is covered as often as was asked for, whatever "
+            "makes values missing. Other rows are calibrated by rows with about as "
+            "many values missing, and are covered so on average.",
         ),
         figure(
             figures.coverage(diagnosis),
@@ -326,23 +332,23 @@ def more_rows(diagnosis: Diagnosis) -> str:
     """Answer whether more rows would help, in plain words."""
     if len(diagnosis.curve) < 2:
         return "The learning curve could not be drawn."
-    last, before = (
-        diagnosis.curve[-1],
-        diagnosis.curve[-3 if len(diagnosis.curve) > 2 else 0],
-    )
-    doublings = np.log2(last.n_rows / before.n_rows)
-    gain = (last.r2 - before.r2) / max(doublings, 0.1)
-    if gain > 0.01:
+    before, last = diagnosis.curve[-2:]
+    step = f"from {before.n_rows:,} to {last.n_rows:,} training rows the R2"
+    change = f"{last.gain:+.3f} ± {last.gain_error:.3f}"
+    per_doubling = last.gain / np.log2(last.n_rows / before.n_rows)
+    if per_doubling <= 0.003:
         return (
-            f"Yes: the last doubling of the rows added about {gain:.3f} to the "
-            "R2, and the curve still rises."
+            f"Hardly: {step} changed by {change}. Better variables would help more "
+            "than more rows."
         )
-    if gain > 0.003:
-        return f"A little: the last doubling of the rows added about {gain:.3f} R2."
-    return (
-        "Hardly: the last doubling of the rows changed the R2 by "
-        f"{gain:+.3f}. Better variables would help more than more rows."
-    )
+    if last.gain <= 2 * last.gain_error:
+        return (
+            f"It is not clear: {step} changed by {change} (standard error), which may "
+            "be chance."
+        )
+    if per_doubling <= 0.01:
+        return f"A little: {step} changed by {change} (standard error)."
+    return f"Yes: {step} rose by {change} (standard error), and it may rise further."
 
 
 def _curve(diagnosis: Diagnosis) -> Html:
@@ -360,21 +366,36 @@ def _curve(diagnosis: Diagnosis) -> Html:
     )
 
 
-def _worth(diagnosis: Diagnosis) -> Html:
-    pairs = [pair for pair in diagnosis.worth if pair[1] > 1e-4]
+def worth_of_measuring(comparison: Comparison, diagnosis: Diagnosis) -> str:
+    """Say which variable to measure more often, and how that was found."""
+    worth = diagnosis.worth
+    ranked = worth.ranked(1e-4 * diagnosis.risk)
+    if not ranked:
+        return "None: measuring what is missing would not help, as far as can be told."
+    best = ranked[0]
+    gain = worth.drops[best] / comparison.y.var()
+    error = worth.standard_errors[best] / comparison.y.var()
+    spread = f" ± {error:.3f}" if error else ""
+    return (
+        f"If {comparison.names[best]} were always measured, the mean squared error "
+        f"would fall by about {worth.drops[best] / diagnosis.risk:.1%}, and R2 would "
+        f"rise by {gain:.3f}{spread}. Found {worth.method}."
+    )
+
+
+def _worth(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    words = paragraph(worth_of_measuring(comparison, diagnosis))
+    worth, risk = diagnosis.worth, diagnosis.risk
+    pairs = [
+        (comparison.names[j], float(worth.drops[j] / risk))
+        for j in worth.ranked(1e-4 * risk)
+    ]
     title = "Which variable to measure more often"
     if not pairs:
-        return section(
-            title, paragraph("None: measuring what is missing would not help.")
-        )
-    name, share = pairs[0]
+        return section(title, words)
     return section(
         title,
-        paragraph(
-            f"If {name} were always measured, the mean squared error would fall by "
-            f"about {share:.1%}. Computed under one Gaussian of all variables, so that "
-            "only linear dependence counts."
-        ),
+        words,
         figure(
             figures.worth(pairs),
             "Expected fall of the mean squared error if a variable were never missing.",
@@ -387,57 +408,11 @@ def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
     """Return what the table says about why values are missing, in plain words."""
     if not comparison.mask.any():
         return ["Nothing is missing."]
-    lines = []
-    if diagnosis.little is not None:
-        p = diagnosis.little.p_value
-        verdict = (
-            "the values are not missing completely at random"
-            if p < 0.01
-            else "nothing speaks against values missing completely at random"
-        )
-        lines.append(
-            f"Little's test: chi-squared {diagnosis.little.statistic:,.0f} with "
-            f"{diagnosis.little.freedom:,} degrees of freedom, p {_p_value(p)}: "
-            f"{verdict}. (It compares means between patterns and takes the variables "
-            "as Gaussian.)"
-        )
-    telling = [e for e in diagnosis.masks if e.target_p < 0.01]
-    if telling:
-        most = max(telling, key=lambda e: abs(e.target_gap))
-        lines.append(
-            f"The mask itself predicts: in {len(telling)} of {len(diagnosis.masks)} "
-            f"variables the target differs where the value is missing, most for "
-            f"{most.name} ({most.target_gap:+.2f} standard deviations)."
-        )
-    else:
-        lines.append("No variable's being missing goes with the target.")
-    if diagnosis.self_masking is not None:
-        gain, error = diagnosis.self_masking
-        if gain > 2 * error:
-            lines.append(
-                f"Modelling values that hide themselves predicts better, by {gain:.3f} "
-                f"± {error:.3f} R2: a sign that values are missing because of what "
-                "they are (MNAR)."
-            )
-        else:
-            lines.append(
-                "Modelling values that hide themselves (MNAR) does not predict better "
-                f"({gain:+.3f} ± {error:.3f} R2)."
-            )
-    lines.append(
+    return [
+        *sentences(diagnosis.mechanism, comparison.names, comparison.target),
         "No table can prove that values are missing at random given what is observed: "
-        "ask those who collected it."
-    )
-    return lines
-
-
-def _p_value(p: float) -> str:
-    """Return a p-value with its sign of relation, since none is zero.
-
-    >>> _p_value(0.02), _p_value(0.0)
-    ('= 0.02', '< 1e-16')
-    """
-    return "< 1e-16" if p < 1e-16 else f"= {p:.2g}"
+        "ask those who collected it.",
+    ]
 
 
 def _mechanism(comparison: Comparison, diagnosis: Diagnosis) -> Html:
@@ -461,9 +436,11 @@ def _mechanism(comparison: Comparison, diagnosis: Diagnosis) -> Html:
             ],
             rows,
             caption="Target gap: mean of the target where missing minus where "
-            "observed, in standard deviations; p: of no gap, corrected for the number "
-            "of variables. AUC: how well the values of the other variables predict the "
-            "mask, 0.5 not at all (tried for the most even masks).",
+            "observed, in standard deviations; p: of a permutation test on ranks that "
+            "the target does not differ there, corrected for the number of variables "
+            "(1/300 is the least; up to it a difference is claimed above). AUC: how "
+            "well the values of the other variables predict the mask, 0.5 not at all "
+            "(tried for the most even masks).",
             filtered=len(rows) > 8,
         ),
     )
@@ -476,80 +453,3 @@ def _reproduce(comparison: Comparison, code: str) -> Html:
         paragraph(f"This prints the R2 of the recommended predictor, {score:.4f}:"),
         element("pre", element("code", code)),
     )
-
-
-def reproducing_code(
-    comparison: Comparison,
-    path: str | Path,
-    *,
-    separator: str = ",",
-    decimal: str = ".",
-    left_out: Sequence[str] = (),
-    group: str | None = None,
-    categorical: Sequence[str] = (),
-) -> str:
-    """Return the Python that prints the recommended predictor's R2.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    path : str or Path
-    separator, decimal : str
-        Of a CSV file.
-    left_out : sequence of str
-        Columns that are no features, beside the target and the groups.
-    group : str, optional
-        The column of the groups.
-    categorical : sequence of str
-    """
-    candidate = comparison.trial(comparison.recommended).candidate
-    imports = dict.fromkeys(
-        [
-            "import missfit",
-            "import pandas as pd",
-            *candidate.imports.split("\n"),
-            "from sklearn.metrics import r2_score",
-            "from sklearn.model_selection import "
-            + ("GroupKFold" if group else "KFold")
-            + ", cross_val_predict",
-            "from sklearn.pipeline import make_pipeline",
-        ]
-    )
-    target = comparison.target
-    out = [target, *([group] if group else []), *left_out]
-    n_folds = int(comparison.fold.max()) + 1
-    kind = "GroupKFold" if group else "KFold"
-    model = candidate.code.format(seed=comparison.seed)
-    encoder = f"categorical={list(categorical)!r}" if categorical else ""
-    folds = f"{kind}({n_folds}, shuffle=True, random_state={comparison.seed})"
-    groups = f", groups=table[{group!r}].astype(str)" if group else ""
-    if group and candidate.takes_groups:
-        name = candidate.name.lower()  # the step of the pipeline
-        groups += f", params={{'{name}__groups': table[{group!r}]}}"
-    lines = [
-        f"table = {_reader(path, separator, decimal)}.dropna(subset=[{target!r}])",
-        f"X, y = table.drop(columns={out!r}), table[{target!r}].astype(float)",
-        f"model = make_pipeline(missfit.TableEncoder({encoder}), {model})",
-        f"predicted = cross_val_predict(model, X, y, cv={folds}{groups})",
-        "print(r2_score(y, predicted))",
-    ]
-    return "\n".join([*sorted(imports, key=_import_order), "", *lines])
-
-
-def _import_order(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line
-
-
-def _reader(path: str | Path, separator: str, decimal: str) -> str:
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix in (".parquet", ".pq"):
-        return f"pd.read_parquet({str(path)!r})"
-    if suffix in (".feather", ".arrow"):
-        return f"pd.read_feather({str(path)!r})"
-    options = "".join(
-        f", {name}={value!r}"
-        for name, value, usual in (("sep", separator, ","), ("decimal", decimal, "."))
-        if value != usual
-    )
-    return f"pd.read_csv({str(path)!r}{options})"

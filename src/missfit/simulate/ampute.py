@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from missfit.simulate.checks import check_columns, check_number
-from missfit.simulate.laws import RandomState, as_generator
+from missfit.simulate.linear_target import RandomState, as_generator
 from missfit.tables import as_floats
 
 MECHANISMS = ("MCAR", "MAR", "self-masking")

@@ -20,11 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from missfit.simulate.laws import (
-    GaussianPatternMixture,
-    SelfMaskedProbit,
-    all_patterns,
-)
+from missfit.patterns import all_patterns
+from missfit.simulate.pattern_mixture import GaussianPatternMixture
+from missfit.simulate.self_masked import SelfMaskedProbit
 
 SIZES = (1_000, 5_000, 10_000, 25_000, 50_000, 100_000)
 GRID = {  # setting: (dimensions, numbers of rows, training and test together)

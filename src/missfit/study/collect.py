@@ -6,12 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from missfit.files import whole_file
-from missfit.study.figures import (
-    largest_size,
-    main_dimension,
-    possible_figures,
-    save_figures,
-)
+from missfit.study.figures import possible_figures, save_figures
+from missfit.study.figures.panels import largest_size, main_dimension
 from missfit.study.findings import findings, markdown
 from missfit.study.grid import Study
 from missfit.study.published import bayes_rates, beside_published

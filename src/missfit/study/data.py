@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from missfit.files import kind_of_place
 from missfit.simulate import published, published_data, published_sizes
 from missfit.simulate.published import N_REPETITIONS
 
@@ -159,6 +160,9 @@ class FileDataSet(DataSet):
 
 def _read_table(path: str, target: str, drop: tuple[str, ...]):
     """Return X, y and the digest of a file, read again only where it has changed."""
+    kind = kind_of_place(path)
+    if kind != "a file":
+        raise ValueError(f"{path} {f'is {kind}' if kind else 'does not exist'}.")
     state = Path(path).stat()
     return _read_once(path, target, drop, (state.st_mtime_ns, state.st_size))
 

@@ -46,18 +46,21 @@ def cell_seconds(cell: Cell) -> float:
 
 def _network_steps(cell: Cell) -> float:
     """Count the steps of 3 weight decays on 3 folds, and of the fits on all rows."""
-    model, n = cell.method.build(), cell.data.n
-    if getattr(model, "preset", None) == "paper":
+    n = cell.data.n
+    if cell.method.parameter("preset") == "paper":
         return EPOCHS * (9 * 2 / 3 + 1) * n / 200
     return (9 * 2 / 3 + 3) * max(2500, 100 * n / 200)
 
 
 def network_units(cell: Cell) -> int:
     """Hidden units of a network."""
-    width = getattr(cell.method.build(), "width", 1)
     try:
-        return n_units(width, cell.data.d)
-    except ValueError:  # the fit will say so, and the record
+        return n_units(cell.method.parameter("width", 1), cell.data.d)
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # the fit will say so, and the record
         return 1
 
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from missfit.study.figures import TITLES, parameters_of, units_of
+from missfit.study.figures.methods import is_width, parameters_of, units_of
+from missfit.study.figures.panels import TITLES
 from missfit.study.published import bayes_rates
 
 CLOSE = 0.01  # in R2: as good as the Bayes rate, or as the widest network
@@ -45,7 +46,7 @@ def regimes(median: Any) -> Finding:
         dimensions = part.index.get_level_values("d").unique()
         d = 10 if 10 in dimensions else max(dimensions)
         scores = part[d].unstack()
-        networks = [m for m in scores if m.startswith("MLP W")]
+        networks = [m for m in scores if is_width(m)]
         linear = ["ConstantImputedLR", "EMLR", "MICELR", "ExpandedLR"]
         for n, row in scores.iterrows():
             known = row.dropna()
@@ -206,4 +207,4 @@ def _settings(median: Any) -> list[str]:
 
 
 def _networks(names) -> list[str]:
-    return [m for m in names.index if m.startswith("MLP W")]
+    return [m for m in names.index if is_width(m)]

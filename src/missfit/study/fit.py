@@ -21,7 +21,7 @@ from missfit.networks.batch import fit_many
 from missfit.networks.process import load_trainer
 from missfit.networks.regressor import NetworkRegressor
 from missfit.study.data import DataSet, Parts
-from missfit.study.grid import Cell, import_from
+from missfit.study.grid import Cell, import_from, resolved
 
 LONGEST_MESSAGE = 500
 
@@ -143,7 +143,7 @@ def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:
 
 def is_network(cell: Cell) -> bool:
     """Whether the cell's estimator trains in batches with others."""
-    return isinstance(cell.method.build(), NetworkRegressor)
+    return issubclass(resolved(cell.method.estimator), NetworkRegressor)
 
 
 def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:

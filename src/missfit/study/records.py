@@ -12,6 +12,7 @@ import gzip
 import json
 import os
 import secrets
+import zlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +46,15 @@ COLUMNS = (
 SECONDS = ("fit_seconds", "predict_seconds")  # the columns that differ between runs
 ORDER = ["setting", "d", "n", "method", "repetition", "split"]
 SPLITS = ("test", "train")
+FIELDS = {
+    "key": str,
+    "status": str,
+    "message": str,
+    "versions": str,
+    "device": str,
+    "seed": int,
+    "fit_seconds": (int, float),
+}
 
 Record = dict[str, Any]
 
@@ -91,6 +101,8 @@ def read_records(folder: Path) -> dict[str, Record]:
     """
     records: dict[str, Record] = {}
     for path in sorted(folder.glob("part-*.jsonl*")):
+        if not path.is_file():
+            continue
         for line in _bytes_of(path).split(b"\n")[:-1]:  # the last has no end: torn
             record = _parsed(line)
             if record is None:
@@ -103,16 +115,35 @@ def read_records(folder: Path) -> dict[str, Record]:
 
 def _bytes_of(path: Path) -> bytes:
     data = path.read_bytes()
-    return gzip.decompress(data) if path.suffix == ".gz" else data
+    try:
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"{path} is damaged ({error}); copy it again, or remove it, and its cells "
+            "are run again."
+        ) from error
 
 
 def _parsed(line: bytes) -> Record | None:
-    """Return a record, None where the line was torn and another one follows."""
+    """Return a record, None where the line is torn or damaged: the cell runs again."""
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and "key" in record else None
+    return record if isinstance(record, dict) and _is_sound(record) else None
+
+
+def _is_sound(record: Record) -> bool:
+    """Whether a record has a key and a status, and its values are of their types."""
+    given = [record[name] for name in FIELDS if name in record]
+    kinds = [FIELDS[name] for name in FIELDS if name in record]
+    typed = all(map(isinstance, given, kinds))
+    scores = [record.get(split, {}) for split in SPLITS]
+    numbers = all(
+        isinstance(one, dict) and all(isinstance(v, (int, float)) for v in one.values())
+        for one in scores
+    )
+    return typed and numbers and {"key", "status", "message"} <= record.keys()
 
 
 def finished(records: dict[str, Record]) -> set[str]:
@@ -149,9 +180,9 @@ def _rows(cell: Cell, record: Record) -> Iterable[Record]:
         "data": data.kind,
         "estimator": method.estimator,
         "parameters": method.parameters,
-        "seed": record["seed"],
-        "versions": record["versions"],
-        "device": record["device"],
+        "seed": record.get("seed"),
+        "versions": record.get("versions", ""),
+        "device": record.get("device", ""),
         "key": cell.key,
     }
     for split in SPLITS:

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from threadpoolctl import threadpool_limits
 
 from missfit.networks.network import bucket
+from missfit.study.claims import claimed
 from missfit.study.estimate import (
     BATCH_BYTES,
     cell_seconds,
@@ -23,7 +24,7 @@ from missfit.study.estimate import (
     network_units,
 )
 from missfit.study.fit import device, failure, fit_cells, fit_networks, is_network
-from missfit.study.grid import Cell, Study
+from missfit.study.grid import Cell, Study, StudyError
 from missfit.study.progress import Progress
 from missfit.study.records import PartFile, finished, read_records
 
@@ -53,7 +54,8 @@ def run(
     ----------
     study : Study
     out : path
-        Folder of the results; its ``parts`` are only ever added to.
+        Folder of the results; its ``parts`` are only ever added to. Cells that another
+        process is running there are left to it.
     jobs : int, optional
         Cells at a time here, by default one per core.
     scheduler : str, optional
@@ -64,23 +66,61 @@ def run(
     """
     study.check()
     jobs = n_jobs(jobs)
-    cells = pending_cells(study, Path(out))
+    folder, shown_on = Path(out), stream or sys.stderr
+    with claimed(folder, lambda: [c.key for c in pending_cells(study, folder)]) as one:
+        mine, n_others = one
+        _say_who_runs(len(mine), n_others, folder, shown_on)
+        cells = list({c.key: c for c in study.cells()}.values())
+        chosen = set(mine)
+        _run_cells(
+            [cell for cell in cells if cell.key in chosen],
+            PartFile(folder / "parts"),
+            jobs,
+            scheduler,
+            study.folder,
+            shown_on,
+        )
+
+
+def _say_who_runs(n_mine: int, n_others: int, out: Path, stream: TextIO) -> None:
+    """Say that other processes are at work on the rest, where that is so."""
+    if n_others and not n_mine:
+        raise StudyError(
+            f"all {n_others:,} cells that are left in {out} are being run by another "
+            "process; wait for it, or give another folder."
+        )
+    if n_others:
+        print(
+            f"{n_others:,} cells in {out} are being run by another process, and are "
+            "left to it",
+            file=stream,
+        )
+
+
+def _run_cells(
+    cells: list[Cell],
+    parts: PartFile,
+    jobs: int,
+    scheduler: str | None,
+    folder: str | None,
+    stream: TextIO,
+) -> None:
+    """Run cells, and append their records as they are done."""
     networks = [cell for cell in cells if is_network(cell)]
     others = [cell for cell in cells if not is_network(cell)]
-    parts = PartFile(Path(out) / "parts")
     seconds = {cell.key: cell_seconds(cell) / n_cores() for cell in networks} | {
         cell.key: cell_seconds(cell) / jobs for cell in others
     }
-    with Progress(seconds, stream or sys.stderr) as progress:
+    with Progress(seconds, stream) as progress:
 
         def keep(records: list[dict]) -> None:
             parts.append(records)
             progress.add(records)
 
         # a cluster knows how many cells it can run at a time
-        at_once = jobs if scheduler is None else -1
-        _run_groups(data_groups(others), keep, at_once, scheduler, study.folder)
-        _run_networks(networks, keep, progress.tell, study.folder)
+        at_once = min(jobs, max(2, len(others))) if scheduler is None else -1
+        _run_groups(data_groups(others), keep, at_once, scheduler, folder)
+        _run_networks(networks, keep, progress.tell, folder)
 
 
 def n_jobs(jobs: int | None) -> int:

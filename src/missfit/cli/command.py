@@ -1,0 +1,102 @@
+"""``missfit COMMAND``: parse, run one command, and say how it ended."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import missfit
+from missfit.cli.compare import add_compare
+from missfit.cli.fit import add_fit
+from missfit.cli.options import UsageError
+from missfit.cli.predict import add_predict
+from missfit.cli.simulate import add_simulate
+from missfit.cli.study import add_study
+from missfit.terminal import PatientStream, note, patient_streams, printable
+
+TRACEBACK = "MISSFIT_TRACEBACK"  # set it to see where an error comes from
+LONGEST = 1_000  # characters of an error; a name in it may have a million
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Whatever goes wrong is one line on standard error and exit code 2; an interrupt is
+    exit code 130. Where the environment variable MISSFIT_TRACEBACK is set, the
+    traceback is printed before that line.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with patient_streams() as out:
+        try:
+            arguments = _parser().parse_args(argv)
+            code = arguments.command(arguments) or 0
+        except KeyboardInterrupt:
+            note("interrupted")
+            return INTERRUPTED
+        except Exception as error:
+            _explain(error)
+            return 2
+        out.flush()
+        return _code_of_output(code, out)
+
+
+def _explain(error: Exception) -> None:
+    """Say what went wrong in one line."""
+    if os.environ.get(TRACEBACK):
+        sys.stderr.write(printable(traceback.format_exc()))
+    text = str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        text = f"{error.filename}: {error.strerror}."
+    text = " ".join(text.split())
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + " ..."
+    if isinstance(error, (UsageError, ValueError, OSError, ImportError)):
+        note(text)
+    elif isinstance(error, MemoryError):
+        note(f"there is not enough memory for this ({text or 'no more is known'}).")
+    else:
+        note(
+            f"an error that was not foreseen, {type(error).__name__}: {text}. Set the "
+            f"environment variable {TRACEBACK}=1 and run the command again to see "
+            "where it comes from."
+        )
+
+
+def _code_of_output(code: int, out: PatientStream) -> int:
+    """Return 2 where the output was lost, but not to a reader that had enough."""
+    if out.error is None or out.error.errno in (errno.EPIPE, errno.EBADF):
+        return code
+    note(f"standard output could not be written ({out.error.strerror or out.error}).")
+    return 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """Shows what it refuses without obeying it."""
+
+    def error(self, message: str) -> Any:
+        super().error(printable(message[:LONGEST]))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="missfit",
+        description="Predict from tables with missing values.",
+        epilog=f"Set the environment variable {TRACEBACK}=1 to see the traceback of "
+        "an error.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"missfit {missfit.__version__}"
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (add_study, add_simulate, add_compare, add_fit, add_predict):
+        add(commands)
+    return parser

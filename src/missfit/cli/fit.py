@@ -1,0 +1,63 @@
+"""``missfit fit DATA``: learn from a table, write a model file."""
+
+from __future__ import annotations
+
+from missfit.cli.options import add_table_options, check_new_file
+from missfit.terminal import Status, note, tell
+
+
+def add_fit(commands) -> None:
+    """Fill in `missfit fit DATA --target COLUMN --model FILE`."""
+    from missfit.candidates import CANDIDATES, DEFAULT
+
+    parser = commands.add_parser("fit", help="learn from a table, write a model file")
+    add_table_options(parser)
+    parser.add_argument("--model", required=True, help="the model file to write")
+    parser.add_argument(
+        "--predictor",
+        default=DEFAULT,
+        metavar="NAME",
+        choices=[one.name for one in CANDIDATES],
+        help=f"one of {', '.join(one.name for one in CANDIDATES)} (default {DEFAULT})",
+    )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        default=0.9,
+        help="share of the rows that the intervals should cover (default 0.9)",
+    )
+    parser.set_defaults(command=_fit)
+
+
+def _fit(arguments) -> None:
+    from missfit.modelfile import save_model
+    from missfit.serve import fit_table, held_out_r2
+    from missfit.tableio import read_training
+
+    check_new_file("--model", arguments.model, inputs=[arguments.data])
+    with Status() as status:
+        status.show(f"reading {arguments.data}")
+        table = read_training(
+            arguments.data,
+            arguments.target,
+            drop=arguments.drop,
+            categorical=arguments.categorical,
+            group=arguments.group,
+        )
+        status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
+        model = fit_table(
+            table,
+            predictor=arguments.predictor,
+            categorical=arguments.categorical,
+            coverage=arguments.coverage,
+            seed=arguments.seed,
+        )
+        status.show(f"writing {arguments.model}")
+        save_model(arguments.model, model)
+    for text in [*table.notes, *model.encoder.describe()]:
+        note(text)
+    tell(
+        f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "
+        f"{len(model.columns)} columns; R2 {held_out_r2(model):.3f} on "
+        f"{len(model.regressor.calibration_targets_):,} rows held out"
+    )

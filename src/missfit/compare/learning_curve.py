@@ -1,0 +1,129 @@
+"""R2 of the recommended predictor against the rows that it learns from."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from missfit.compare.comparison import Comparison
+from missfit.compare.trials import fit_and_predict
+from missfit.estimators.heldout import Gain, paired_gain
+
+SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
+LEAST_ROWS = 20  # to learn from
+SLOW = 20.0  # seconds a fit from which the learning curve rests on one fold, not two
+
+
+class CurvePoint(NamedTuple):
+    """R2 with so many training rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    r2, error : float
+        R2 over the test rows, and its standard error.
+    gain, gain_error : float
+        How far it is above the point before on the same test rows, and the standard
+        error of this difference; NaN at the first point.
+    """
+
+    n_rows: int
+    r2: float
+    error: float
+    gain: float = np.nan
+    gain_error: float = np.nan
+
+
+def learning_curve(
+    comparison: Comparison, *, n_jobs: int = 1, repeats: int = 2
+) -> list[CurvePoint]:
+    """R2 of the recommended predictor against the rows that it learns from.
+
+    Each of some folds is predicted from parts of the others, which are nested; the
+    last point is the comparison's own.
+    """
+    trial = comparison.trial(comparison.recommended)
+    if trial.seconds.mean() > SLOW:
+        repeats = 1
+    repeats = min(repeats, int(comparison.fold.max()) + 1)
+    known = comparison.fold < repeats
+    if np.ptp(comparison.y[known]) == 0:
+        return []
+    steps = [
+        *_steps(comparison, trial.candidate, repeats, n_jobs),
+        (float(np.mean(_n_training(comparison, repeats))), trial.predictions),
+    ]
+    return _points(comparison, known, steps)
+
+
+def _n_training(comparison: Comparison, repeats: int) -> list[int]:
+    """Return how many rows there are to learn from, for each of the folds tested."""
+    return [int((comparison.fold != k).sum()) for k in range(repeats)]
+
+
+def _steps(
+    comparison: Comparison, one: Any, repeats: int, n_jobs: int
+) -> list[tuple[float, NDArray]]:
+    """Return the mean number of training rows of each part, and the predictions."""
+    order = np.random.default_rng(comparison.seed).permutation(len(comparison.y))
+    most = min(_n_training(comparison, repeats))
+    sizes = sorted({max(LEAST_ROWS, int(share * most)) for share in SHARES})
+    tasks = [
+        (np.sort(order[comparison.fold[order] != k][:size]), k)
+        for size in sizes
+        if size < most
+        for k in range(repeats)
+    ]
+    fits: Any = Parallel(n_jobs=n_jobs)(
+        delayed(fit_and_predict)(one, *_examples(comparison, train, k))
+        for train, k in tasks
+    )
+    steps = []
+    for start in range(0, len(tasks), repeats):
+        guess = np.full(len(comparison.y), np.nan)
+        for i in range(start, start + repeats):
+            guess[comparison.fold == tasks[i][1]] = fits[i].predictions
+        steps.append((float(len(tasks[start][0])), guess))
+    return steps
+
+
+def _examples(comparison: Comparison, train: NDArray[np.intp], k: int) -> tuple:
+    """Return what `fit_and_predict` takes: these training rows, and fold k to test."""
+    rows = np.concatenate([train, np.flatnonzero(comparison.fold == k)])
+    is_test = np.arange(len(rows)) >= len(train)
+    groups = None if comparison.groups is None else comparison.groups[rows]
+    X = comparison.encoded(train)[rows]
+    return X, comparison.y[rows], is_test, comparison.seed, groups
+
+
+def _points(
+    comparison: Comparison, known: NDArray[np.bool_], steps: list[tuple[float, NDArray]]
+) -> list[CurvePoint]:
+    """Return the points of the steps that could be predicted.
+
+    R2 = 1 - sum loss / sum spread; its standard error is that of the mean of
+    loss - (1 - R2) spread, over the mean spread (the delta method).
+    """
+    y = comparison.y[known]
+    groups = None if comparison.groups is None else comparison.groups[known]
+    spread, flat = (y - y.mean()) ** 2, np.ones(len(y))
+    unit = float(spread.mean())
+
+    def gain_over(loss: NDArray, new_loss: NDArray) -> Gain:
+        return paired_gain(loss, new_loss, flat, groups).over(unit)
+
+    points: list[CurvePoint] = []
+    before = None
+    for n_rows, guess in steps:
+        if not np.isfinite(guess[known]).all():
+            continue
+        loss = (guess[known] - y) ** 2
+        r2 = gain_over(spread, loss).value
+        error = gain_over((1 - r2) * spread, loss).standard_error
+        step = Gain(np.nan, np.nan) if before is None else gain_over(before, loss)
+        points.append(CurvePoint(round(n_rows), r2, error, *step))
+        before = loss
+    return points

@@ -1,0 +1,170 @@
+"""The rows that calibrate: read as they come, held out from the fit of a base.
+
+A part of the rows is held out, or, where that would be too few, all are: predicted by
+bases that are fitted to the others (cross-fitting).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import has_fit_parameter
+
+from missfit.estimators.any_table import as_table, take_rows
+from missfit.estimators.calibration import is_enough
+from missfit.moments import check_weight
+from missfit.sources import comes_in_chunks, named_columns
+from missfit.tables import refuse_beyond, target_values
+
+MOST_ROWS = 5000  # that calibrate: the error of the coverage is 0.4 % from here on
+FOLDS = 5  # of cross-fitting
+# Rows or groups held out, below which all of them calibrate by cross-fitting. 10 of 40
+# groups would put 1/11 of the mass at infinity: 90 % intervals at the 99 % quantile.
+FEWEST_HELD_OUT = 20
+
+
+class Rows(NamedTuple):
+    """Rows to fit: any table, targets, weights, groups as numbers."""
+
+    X: Any
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    group: NDArray[np.intp]
+    has_groups: bool
+    has_weights: bool
+
+    def take(self, rows: NDArray[np.intp]) -> Rows:
+        """Return some of the rows."""
+        return self._replace(
+            X=take_rows(self.X, rows),
+            y=self.y[rows],
+            weight=self.weight[rows],
+            group=self.group[rows],
+        )
+
+
+class HeldOut(NamedTuple):
+    """A fitted base, the rows that calibrate, and predictions that did not see them."""
+
+    base: Any
+    rows: Rows
+    predictions: NDArray[np.float64]
+
+
+def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
+    """Return the rows of positive weight; X stays as it is."""
+    if comes_in_chunks(X):
+        raise TypeError(
+            f"X is {type(X).__name__}, a source of chunks, but here the rows are "
+            "needed in memory. Read them first."
+        )
+    X, y, sample_weight = named_columns(X, y, sample_weight)
+    X = as_table(X)
+    y = column_or_1d(target_values(y), warn=True)
+    y = np.asarray(check_array(y, ensure_2d=False, input_name="y"), np.float64)
+    refuse_beyond(y, "y")
+    check_consistent_length(X, y)
+    weight, group = np.ones(len(y)), np.arange(len(y))
+    if sample_weight is not None:
+        weight = check_weight(sample_weight, len(y))
+    if groups is not None:
+        check_consistent_length(X, groups)
+        _, group = np.unique(np.asarray(groups), return_inverse=True)
+    rows = Rows(X, y, weight, group, groups is not None, sample_weight is not None)
+    counted = np.flatnonzero(weight > 0)
+    _check_units(group[counted], groups)
+    return rows if len(counted) == len(y) else rows.take(counted)
+
+
+def _check_units(unit: NDArray[np.intp], groups: Any) -> None:
+    """Raise where there are not two rows, or groups, to tell apart."""
+    n_units = len(np.unique(unit))
+    if n_units > 1:
+        return
+    if groups is not None:
+        raise ValueError(
+            f"groups holds one value, {np.asarray(groups)[0]!r}; at least 2 groups are "
+            "needed, one to fit and one to calibrate. Leave groups out to split by "
+            "rows."
+        )
+    raise ValueError(
+        f"n_samples = {n_units}; at least 2 rows (of weight > 0) are needed, one to "
+        "fit and one to calibrate."
+    )
+
+
+def hold_out(
+    base: Any, rows: Rows, *, alpha: float, share: float, may_cross_fit: bool, rng: Any
+) -> HeldOut:
+    """Fit a base to some rows (or groups) and predict the others, or cross-fit.
+
+    Cross-fitted where a share of the rows (or groups) is fewer than 20, or fewer than
+    quantiles at 1 - alpha need.
+    """
+    units = np.unique(rows.group)
+    n_held_out = min(int(np.ceil(share * len(units))), len(units) - 1)
+    is_few = n_held_out < FEWEST_HELD_OUT or not is_enough(n_held_out, alpha)
+    if is_few and may_cross_fit:
+        _warn_of_too_few(len(units), rows.has_groups, alpha)
+        return _cross_fit(base, rows, rng)
+    if not rows.has_groups:
+        n_held_out = min(n_held_out, MOST_ROWS)
+    return _split(base, rows, rng.permutation(units)[:n_held_out], rng)
+
+
+def _split(base: Any, rows: Rows, units: NDArray[np.intp], rng: Any) -> HeldOut:
+    """Fit the base to the rows of all but some units, and predict some of theirs."""
+    is_out = np.isin(rows.group, units)
+    fitted = _fit(base, rows.take(np.flatnonzero(~is_out)))
+    kept = rows.take(rng.permutation(np.flatnonzero(is_out))[:MOST_ROWS])
+    return HeldOut(fitted, kept, _predictions(fitted, kept.X))
+
+
+def _cross_fit(base: Any, rows: Rows, rng: Any) -> HeldOut:
+    """Predict each fold by a base fitted to the others, and fit one to all."""
+    units, unit = np.unique(rows.group, return_inverse=True)
+    fold = (rng.permutation(len(units)) % FOLDS)[unit]
+    predictions = np.empty(len(fold))
+    for k in np.unique(fold):
+        test = np.flatnonzero(fold == k)
+        fitted = _fit(base, rows.take(np.flatnonzero(fold != k)))
+        predictions[test] = _predictions(fitted, take_rows(rows.X, test))
+    some = rng.permutation(len(fold))[:MOST_ROWS]
+    return HeldOut(_fit(base, rows), rows.take(some), predictions[some])
+
+
+def _warn_of_too_few(n_units: int, has_groups: bool, alpha: float) -> None:
+    if not is_enough(n_units, alpha):
+        what = "groups" if has_groups else "rows"
+        warnings.warn(
+            f"{n_units} {what} are too few for a coverage of {1 - alpha:.4g}: the "
+            f"intervals will be infinite. At least {np.ceil(1 / alpha - 1 - 1e-9):.0f} "
+            f"{what} are needed; {n_units} give up to {n_units / (n_units + 1):.2f}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _fit(base: Any, rows: Rows) -> Any:
+    """Fit a clone of the base, with weights and groups where it takes them."""
+    fresh: Any = clone(base)
+    options = {}
+    if rows.has_groups and has_fit_parameter(fresh, "groups"):
+        options["groups"] = rows.group
+    if rows.has_weights:
+        if not has_fit_parameter(fresh, "sample_weight"):
+            raise TypeError(
+                f"sample_weight is given, but fit of the base {type(fresh).__name__} "
+                "has no such argument. Give another base, or leave the weights out."
+            )
+        options["sample_weight"] = rows.weight
+    return fresh.fit(rows.X, rows.y, **options)
+
+
+def _predictions(base: Any, X: Any) -> NDArray[np.float64]:
+    return np.asarray(base.predict(X), dtype=np.float64)

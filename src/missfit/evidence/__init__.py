@@ -1,0 +1,1 @@
+"""Every claim about missingness, computed once, from rows, weights and groups."""

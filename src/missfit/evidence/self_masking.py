@@ -1,0 +1,87 @@
+"""Whether values are missing because of what they are: one rule for all who ask."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from missfit.evidence.mechanism import Mechanism
+
+BEATEN = 3.0  # paired standard errors by which another linear model is better
+
+
+class SelfMaskingTrial(NamedTuple):
+    """How a model of self-masking does on rows that it has not seen.
+
+    Attributes
+    ----------
+    reference : str
+        The model that takes values as missing at random.
+    gain, standard_error : float
+        Mean of the reference's squared error less that of the model of self-masking,
+        over the variance of y, and its paired standard error.
+    beaten_by : str
+        Another linear model that is better by `BEATEN` standard errors, or "".
+    has_slopes : bool or None
+        Whether a masking curve of the model has a significant slope; None where the
+        curves are not at hand.
+    """
+
+    reference: str
+    gain: float
+    standard_error: float
+    beaten_by: str = ""
+    has_slopes: bool | None = None
+
+    @property
+    def wins(self) -> bool:
+        """Whether the gain is above zero and above one standard error."""
+        return self.gain > max(0.0, self.standard_error)
+
+
+def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mechanism:
+    """Return the mechanism with the verdict on self-masking.
+
+    It is *possible* where
+
+    1. `missfit.evidence.mechanism.residual_test` finds that y differs, where some
+       feature is missing, beyond what the others explain. Without that there is no sign
+       of self-masking in y, and on values missing completely at random this condition
+       alone holds the level;
+    2. the model of self-masking predicts held-out rows better than the reference, which
+       takes values as missing at random, by one standard error.
+
+    The answer is *yes* where moreover
+
+    3. its curves have significant slopes, where they are known;
+    4. no other linear model is better than it by three standard errors.
+
+    Rows cannot tell a value that hides itself from something else that y depends on and
+    that hides the value, unless the features are Gaussian: *possible* means one of the
+    two, *yes* that the Gaussian model of the first fits best.
+    """
+    if trial is None:
+        return found._replace(
+            self_masking=None, self_possible=False, self_evidence="not tested"
+        )
+    possible = bool(found.residual) and trial.wins
+    claimed = possible and trial.has_slopes is not False and not trial.beaten_by
+    verdict = "yes" if claimed else "possible" if possible else "no sign that holds"
+    return found._replace(
+        self_masking=claimed,
+        self_possible=possible,
+        self_evidence=f"{verdict} ({_reasons(found, trial)})",
+    )
+
+
+def _reasons(found: Mechanism, trial: SelfMaskingTrial) -> str:
+    words = [
+        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 "
+        f"over {trial.reference} on held-out rows"
+    ]
+    if trial.wins and not found.residual:
+        words.append("but the errors of predictions do not tell what is missing")
+    if trial.has_slopes is False:
+        words.append("no masking curve has a significant slope")
+    if trial.wins and trial.beaten_by:
+        words.append(f"{trial.beaten_by} predicts better still")
+    return ", ".join(words)

@@ -1,0 +1,59 @@
+"""What all laws of (X, M, Y) share: Y = beta0 + beta'X + noise (equation 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Return the numpy Generator of a seed, a Generator or a RandomState."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.Generator(random_state._bit_generator)
+    return np.random.default_rng(random_state)
+
+
+class LinearTarget:
+    """What all laws share: Y = beta0 + beta'X + noise, drawing and hiding."""
+
+    beta: NDArray[np.float64]
+    beta0: float
+    noise: float
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return len(self.beta)
+
+    def sample(
+        self, n: int, random_state: RandomState = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw n rows: X with NaN where missing, and y."""
+        X, mask, y = self._draw(n, random_state)
+        return np.where(mask, np.nan, X), y
+
+    def sample_complete(
+        self, n: int, random_state: RandomState = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw n rows before masking: the rows of `sample` under the same seed."""
+        X, _, y = self._draw(n, random_state)
+        return X, y
+
+    def _draw(self, n: int, random_state: RandomState):
+        if n < 0 or n != int(n):
+            raise ValueError(f"n={n} rows asked; it must be a whole number >= 0.")
+        rng = as_generator(random_state)
+        X, mask = self._draw_features(int(n), rng)
+        y = self.beta0 + X @ self.beta + self.noise * rng.standard_normal(len(X))
+        return X, mask, y
+
+    def _draw_features(self, n: int, rng: np.random.Generator) -> Any:
+        raise TypeError(f"{type(self).__name__} defines no law of (X, M).")
+
+    def _set(self, **arrays: Any) -> None:
+        for name, value in arrays.items():
+            object.__setattr__(self, name, value)

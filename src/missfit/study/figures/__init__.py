@@ -1,0 +1,54 @@
+"""The paper's four figures, each from the tidy table alone.
+
+Every function takes the table of `missfit.study.read_table` and returns a matplotlib
+Figure; nothing is run or saved but by `save_figures`. Artists of a method have the gid
+``series:METHOD:...`` and those of a dimension ``series:d = 10:...``, by which a report
+can switch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from missfit.files import whole_file
+from missfit.study.figures.box_plots import box_plots
+from missfit.study.figures.learning_curves import learning_curves
+from missfit.study.figures.methods import WIDTH
+from missfit.study.figures.panels import TITLES, finished
+from missfit.study.figures.rows_per_parameter import rows_per_parameter
+from missfit.study.figures.widths import widths
+
+FIGURES: dict[int, Callable] = {
+    1: learning_curves,
+    2: rows_per_parameter,
+    3: box_plots,
+    4: widths,
+}
+
+
+def possible_figures(table) -> list[int]:
+    """Figures that the rows of a table suffice for."""
+    done = finished(table)
+    paper = done[done["setting"].isin(TITLES)]
+    networks = paper["method"].str.fullmatch(WIDTH.pattern).astype(bool)
+    scaled = paper["method"].eq("ExpandedLR") | networks
+    enough = {
+        1: len(done) > 0,
+        2: bool(scaled.any()),
+        3: len(done) > 0,
+        4: paper[networks]["method"].nunique() > 1,
+    }
+    return [number for number, there in enough.items() if there]
+
+
+def save_figures(table, numbers, folder: Path, *, published: bool = False) -> dict:
+    """Draw figures, write each as PDF and PNG, and return them by number."""
+    figures = {}
+    for number in numbers:
+        fig = FIGURES[number](table, published=published)
+        for suffix in ("pdf", "png"):
+            with whole_file(folder / f"figure{number}.{suffix}") as part:
+                fig.savefig(part, dpi=150, bbox_inches="tight")
+        figures[number] = fig
+    return figures

@@ -1,0 +1,135 @@
+"""A table to learn from: features, target and groups, and what was done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.columns import kind_of, numbers_of, pandas_column, shown
+from missfit.tableio.problems import TableError, guess
+from missfit.tableio.read import column_names, read_table
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Rows to learn from: features, target, groups, and notes on what was done."""
+
+    X: Any  # pandas DataFrame
+    y: NDArray[np.float64]
+    target: str
+    groups: NDArray | None
+    notes: list[str]
+
+
+def read_training(
+    path: str | Path,
+    target: str,
+    *,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    group: str | None = None,
+    least_rows: int = 20,
+) -> TrainingTable:
+    """Read a table to learn from, without the rows that have no target.
+
+    Parameters
+    ----------
+    path : str or Path
+    target : str
+        The column to predict: numbers.
+    drop, categorical : sequence of str
+        Columns to leave out, and to take as categories whatever they look like.
+    group : str, optional
+        Column of the groups that stay together in cross-validation; no feature.
+    least_rows : int
+        Rows with a target to ask for.
+    """
+    names = column_names(path)
+    _check_roles(path, names, target, drop, categorical, group)
+    out = {target, group, *drop}
+    features = [name for name in names if name not in out]
+    if not features:
+        raise TableError(
+            f"{path} has no column beside the target {shown(target)} to predict from."
+        )
+    frame = read_table(path, text=categorical)
+    y = _target(frame[target], target, path)
+    known = ~np.isnan(y)
+    notes = []
+    if not known.all():
+        notes.append(f"{(~known).sum():,} rows without a target left out")
+        frame, y = frame[known].reset_index(drop=True), y[known]
+    _check_enough(y, target, least_rows, path)
+    groups = _groups(frame[group], group, path) if group else None
+    return TrainingTable(frame[features], y, target, groups, notes)
+
+
+def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -> None:
+    """Raise where a column that is named is not there, or has two roles."""
+    there = set(names)
+    roles = ["--target", *(["--group"] if group else [])]
+    roles += ["--drop"] * len(drop) + ["--categorical"] * len(categorical)
+    columns = [target, *([group] if group else []), *drop, *categorical]
+    for role, column in zip(roles, columns, strict=True):
+        if column not in there:
+            raise TableError(
+                f"{role} {shown(column)}: {path} has no such column"
+                f"{guess(column, names).split('; add it')[0]}"
+            )
+    if target == group or target in drop:
+        role = "--group" if target == group else "--drop"
+        raise TableError(
+            f"{role} {shown(target)} is the target too; a column can be only one of "
+            "the two."
+        )
+
+
+def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) -> None:
+    """Raise where the rows with a target are too few, or all the same."""
+    if len(y) < least_rows:
+        raise TableError(
+            f"{path} has {len(y)} rows with a target; at least {least_rows} are needed."
+        )
+    if y.min() == y.max():
+        raise TableError(
+            f"the target {shown(target)} is {y[0]:g} in every row; there is nothing to "
+            "learn."
+        )
+
+
+def _target(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
+    """Return the target as numbers, NaN where missing."""
+    try:
+        column = pandas_column(series, name)
+        kind = kind_of(column, name, forced=False)
+        if kind in ("number", "boolean"):
+            return numbers_of(column, name, kind)
+    except ValueError as error:
+        raise TableError(f"the target cannot be used: {error}") from error
+    if kind == "empty":
+        raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
+    what = {"category": "text", "date": "dates"}[kind]
+    first = str(series.dropna().iloc[0])
+    raise TableError(
+        f"the target {shown(name)} holds {what}, such as {shown(first)}; missfit "
+        "predicts numbers. Encode it as numbers, or choose another target."
+    )
+
+
+def _groups(series: Any, name: str, path: str | Path) -> NDArray:
+    if series.isna().any():
+        raise TableError(
+            f"--group {shown(name)} is missing in {series.isna().sum()} rows of "
+            f"{path}; give each row a group."
+        )
+    groups = series.astype(str).to_numpy()
+    if len(np.unique(groups)) < 2:
+        raise TableError(
+            f"--group {shown(name)} holds one group; at least 2 are needed."
+        )
+    return groups
