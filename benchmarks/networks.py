@@ -14,11 +14,13 @@ from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
 from missfit.networks import trainer
-from missfit.networks.functions import mlp_apply, mlp_start
+from missfit.networks.functions import half_squared_error, mlp_apply, mlp_start
+from missfit.networks.network import Data, Functions, Network, Recipe
 from missfit.simulate import published_data
 
 warnings.simplefilter("ignore")
 D, WIDTH, N_ROWS, EPOCHS, BATCH = 10, 40, 8_000, 200, 200
+SQUARES = Functions(mlp_apply, half_squared_error)
 STEPS = EPOCHS * N_ROWS // BATCH
 # of one step: the products with W1 and W2, forward and twice backward
 FLOPS = 6 * BATCH * WIDTH * (2 * D + 1)
@@ -35,28 +37,28 @@ def ours(inputs, y, n_networks):
     """Seconds of a step of one network within a batch, after compilation."""
     start = [mlp_start(i, 2 * D, WIDTH, 1) for i in range(n_networks)]
     networks = [
-        trainer.Network(
+        Network(
             {name: p.astype(np.float32) for name, p in params.items()},
             0,
             1e-2,
             seed,
-            trainer.Recipe(max_epochs=EPOCHS, patience=None),
+            Recipe(max_epochs=EPOCHS, patience=None),
         )
         for seed, params in enumerate(start)
     ]
-    data = trainer.Data(
+    data = Data(
         inputs.astype(np.float32),
         y[:, None].astype(np.float32),
         np.ones(N_ROWS, np.float32),
         [np.arange(N_ROWS)],
     )
     begin = time.perf_counter()
-    trainer.train(networks, data, mlp_apply)
+    trainer.train(networks, data, SQUARES)
     first = time.perf_counter() - begin
     times = []
     for _ in range(3):
         begin = time.perf_counter()
-        trainer.train(networks, data, mlp_apply)
+        trainer.train(networks, data, SQUARES)
         times.append(time.perf_counter() - begin)
     best = sorted(times)[1]
     return best / (STEPS * n_networks), first - best

@@ -64,7 +64,7 @@ TRUSTED = (
     "missfit.evidence.worth.Worth",
     "missfit.gaussian.ScaledGaussian",
     "missfit.maps.AffineMaps",
-    "missfit.networks.base.Units",
+    "missfit.networks.units.Units",
     "missfit.networks.mlp.MLP",
     "missfit.networks.neumiss.NeuMiss",
     "numpy.dtype",

@@ -1,4 +1,9 @@
-"""The networks as pure functions: where they start, what they compute."""
+"""The networks as pure functions: where they start, what they compute, what it costs.
+
+A loss takes the outputs and the targets of some rows and returns one number >= 0 for
+each row. The trainer minimises its weighted mean, whatever it is: a classifier needs
+another loss here, and nothing else in the trainer.
+"""
 
 from __future__ import annotations
 
@@ -53,3 +58,8 @@ def neumiss_apply(depth: int):
         return output
 
     return apply
+
+
+def half_squared_error(outputs, targets):
+    """Half the squared error of each row, summed over targets."""
+    return jnp.sum((outputs - targets) ** 2, axis=1) / 2

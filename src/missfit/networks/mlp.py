@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.networks.base import (
-    Job,
-    NetworkRegressor,
-    Units,
-    bucket,
-    check_decays,
-    float_type,
-)
+from missfit.moments import Rows
+from missfit.networks.network import Params, Recipe, bucket
+from missfit.networks.regressor import NetworkRegressor, check_decays
+from missfit.networks.units import Units, is_constant
 
 STEPS, EPOCHS = 2500, 100  # at least, of the default schedule
 
@@ -35,15 +31,18 @@ class MLP(NetworkRegressor):
     preset : {None, "paper"}
         "paper" trains as the authors did with scikit-learn's MLPRegressor: learning
         rate 1e-3, batches of 200, up to 1,000 epochs, stopping once the training loss
-        has not fallen by 1e-4 for more than 10 epochs, y in its own units, each try of
-        a penalty from initial weights of its own. By default y is standardised, the
-        learning rate falls from 1e-2 along a cosine, all tries start alike, and of
-        three starts of the last fit the one with the lowest training loss is kept.
+        has not fallen by 1e-4 for more than 10 epochs, X and y in their own units when
+        0 is filled in, each try of a penalty from initial weights of its own. By
+        default X and y are standardised first, so that 0 is the mean of a feature and
+        its origin does not matter; the learning rate falls from 1e-2 along a cosine,
+        all tries start alike, and of three starts of the last fit the one with the
+        lowest training loss is kept.
     weight_decay : float or sequence of float, optional
         Penalties to choose from; by default 0.1, 0.3, 1, 3 and 10, in the paper's
         preset 0.1, 0.01 and 1e-4.
     cv : int, splitter or iterable
-        Cross-validation that chooses, by the mean R2 of the folds.
+        Cross-validation that chooses, by the mean R2 of the folds. Means and standard
+        deviations of X and y are those of all rows.
     random_state : int, RandomState or None
         Seed of the initial weights and of the order of the rows.
     verbose : bool
@@ -102,10 +101,10 @@ class MLP(NetworkRegressor):
         """Not in the preset: the authors set no seed."""
         return self.preset != "paper"
 
-    def _recipe(self, trainer, n_rows: int):
+    def _recipe(self, n_rows: int) -> Recipe:
         if self.preset == "paper":
-            return trainer.Recipe()
-        return trainer.Recipe(
+            return Recipe()
+        return Recipe(
             learning_rate=1e-2,
             cosine=True,
             patience=None,
@@ -113,29 +112,46 @@ class MLP(NetworkRegressor):
         )
 
     def _set_units(self, X, y, weight) -> None:
-        self._x_units_ = Units.of(_zeros_and_mask(X), weight)
-        self._y_units_ = Units.of(y, weight)
         if self.preset == "paper":
-            self._y_units_ = Units(np.zeros(y.shape[1]), np.ones(y.shape[1]))
+            self._x_units_ = Units.unchanged(X.shape[1])
+            self._y_units_ = Units.unchanged(y.shape[1])
+        else:
+            self._x_units_ = Units.of(X, weight)
+            self._y_units_ = Units.of_targets(y, weight)
+        self._input_units_ = Units.of(self._zeros_and_mask(X), weight)
+
+    def _zeros_and_mask(self, X: NDArray) -> NDArray:
+        """Return X in its units with 0 for missing, then M.
+
+        By default 0 is the mean of a feature, so that predictions depend neither on its
+        origin nor on its unit; in the paper's preset it is 0 as the table has it.
+        """
+        mask = np.isnan(X)
+        return np.hstack([np.where(mask, 0.0, self._x_units_.standard(X)), mask])
 
     def _inputs(self, X: NDArray) -> NDArray:
-        return self._x_units_.standard(_zeros_and_mask(X))
+        return self._input_units_.standard(self._zeros_and_mask(X))
 
-    def _start(self, seed: int, X, y, weight) -> dict[str, NDArray]:
+    def _start(self, seed: int, rows: Rows) -> Params:
         from missfit.networks.functions import mlp_start
 
-        n_inputs, n_targets = len(self._x_units_.shift), len(self._y_units_.shift)
-        return mlp_start(seed, n_inputs, self.width_, n_targets)
+        n_inputs, n_targets = len(self._input_units_.shift), len(self._y_units_.shift)
+        params = mlp_start(seed, n_inputs, self.width_, n_targets)
+        if self.preset != "paper":
+            # what does not vary is learned exactly: without a gradient, 0 stays 0
+            params["W1"][is_constant(self._inputs(rows.X))] = 0.0
+            constant = is_constant(self._targets(rows.y))
+            params["W2"][:, constant], params["b2"][constant] = 0.0, 0.0
+        return params
 
-    def _kind(self, job: Job) -> tuple:
+    def _apply(self) -> Any:
         from missfit.networks.functions import mlp_apply
 
-        n_inputs, width, n_targets = (
-            *job.starts[0]["W1"].shape,
-            job.starts[0]["W2"].shape[1],
-        )
-        sizes = bucket(n_inputs), bucket(width), n_targets
-        return mlp_apply, float_type(len(job.X)), *sizes
+        return mlp_apply
+
+    def _sizes(self, params: Params) -> tuple[int, ...]:
+        n_inputs, width = params["W1"].shape
+        return bucket(n_inputs), bucket(width), params["W2"].shape[1]
 
     def _evaluate(self, params, inputs: NDArray) -> NDArray:
         hidden = np.maximum(inputs @ params["W1"] + params["b1"], 0.0)
@@ -161,8 +177,3 @@ def n_units(width: Any, d: int) -> int:
     if units < 1:
         raise ValueError(f"width={width!r} gives {units} units; at least 1 is needed.")
     return units
-
-
-def _zeros_and_mask(X: NDArray) -> NDArray:
-    mask = np.isnan(X)
-    return np.hstack([np.where(mask, 0.0, X), mask])

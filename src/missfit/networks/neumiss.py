@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from missfit.estimators.emlr import EMLR
-from missfit.networks.base import (
-    Job,
-    NetworkRegressor,
-    Units,
-    bucket,
-    check_decays,
-    float_type,
-)
+from missfit.moments import Rows
 from missfit.networks.mlp import n_units
+from missfit.networks.network import Params, Recipe, bucket
+from missfit.networks.regressor import NetworkRegressor, check_decays
+from missfit.networks.units import Units, is_constant
 
 STEPS = 4000  # at least; and at least 20 epochs
 
@@ -47,7 +43,8 @@ class NeuMiss(NetworkRegressor):
         Penalties to choose from, on the distance to the start; by default 1, 100 and
         10,000, the last of which all but stays at EM.
     cv : int, splitter or iterable
-        Cross-validation that chooses, by the mean R2 of the folds.
+        Cross-validation that chooses, by the mean R2 of the folds. Each fold starts
+        from EM on its own training rows.
     random_state : int, RandomState or None
     verbose : bool
         Show progress on stderr.
@@ -60,7 +57,7 @@ class NeuMiss(NetworkRegressor):
         mu, W_mix, W_out, b_out, and those of the ReLU layer.
     """
 
-    decays_to_start = True
+    learns_start = True
 
     def __init__(
         self,
@@ -89,8 +86,8 @@ class NeuMiss(NetworkRegressor):
             return check_decays(self.weight_decay)
         return (1.0, 1e2, 1e4)
 
-    def _recipe(self, trainer, n_rows: int):
-        return trainer.Recipe(
+    def _recipe(self, n_rows: int) -> Recipe:
+        return Recipe(
             learning_rate=2e-3,
             # where the start is optimal, rounding must not set the direction
             eps=1e-3,
@@ -101,45 +98,34 @@ class NeuMiss(NetworkRegressor):
 
     def _set_units(self, X, y, weight) -> None:
         self._x_units_ = Units.of(X, weight)
-        self._y_units_ = Units.of(y, weight)
+        self._y_units_ = Units.of_targets(y, weight)
 
     def _inputs(self, X: NDArray) -> NDArray:
         mask = np.isnan(X)
         standard = np.where(mask, 0.0, self._x_units_.standard(X))
         return np.hstack([standard, mask])
 
-    def _start(self, seed: int, X, y, weight) -> dict[str, NDArray]:
+    def _start(self, seed: int, rows: Rows) -> Params:
         """Neumann series of the Gaussian that EM fits to the standardised rows."""
         from missfit.networks.functions import mlp_start
 
-        d = X.shape[1]
-        targets = self._y_units_.standard(y.reshape(len(y), -1))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a start is enough
-            em = EMLR(max_iter=100).fit(self._x_units_.standard(X), targets, weight)
-        mean, cov = em.mean_, em.covariance_
-        largest = np.linalg.eigvalsh(cov[:d, :d])[-1]
-        params = {
-            "mu": mean[:d],
-            "W_mix": np.eye(d) - cov[:d, :d] / largest,
-            "W_out": cov[:d, d:] / largest,
-            "b_out": mean[d:],
-        }
-        # five digits are enough for a start, and keep rounding out of it
-        params = {name: np.round(p, 5) for name, p in params.items()}
+        X, targets = self._x_units_.standard(rows.X), self._targets(rows.y)
+        params = _neumann_series(X, targets, rows.weight)
         if self._width_:
-            width, t = self._width_, targets.shape[1]
-            layer = mlp_start(seed, 2 * d, width, t)
+            layer = mlp_start(seed, 2 * X.shape[1], self._width_, targets.shape[1])
             layer["W2"][:], layer["b2"][:] = 0.0, 0.0  # it starts without a say
+            # without a gradient, 0 stays 0: what did not vary at fit has no say later
+            layer["W1"][is_constant(self._inputs(rows.X))] = 0.0
             params.update(layer)
         return params
 
-    def _kind(self, job: Job) -> tuple:
+    def _apply(self) -> Any:
         from missfit.networks.functions import neumiss_apply
 
-        d, n_targets = job.starts[0]["W_out"].shape
-        sizes = d, n_targets, bucket(self._width_) if self._width_ else 0
-        return neumiss_apply(int(self.depth)), float_type(len(job.X)), *sizes
+        return neumiss_apply(int(self.depth))
+
+    def _sizes(self, params: Params) -> tuple[int, ...]:
+        return *params["W_out"].shape, bucket(self._width_) if self._width_ else 0
 
     def _evaluate(self, params, inputs: NDArray) -> NDArray:
         d = inputs.shape[1] // 2
@@ -154,3 +140,21 @@ class NeuMiss(NetworkRegressor):
             hidden = np.maximum(features @ params["W1"] + params["b1"], 0.0)
             output = output + hidden @ params["W2"] + params["b2"]
         return output
+
+
+def _neumann_series(X: NDArray, targets: NDArray, weight: NDArray) -> Params:
+    """Return the parameters of the series for the Gaussian that EM fits."""
+    d = X.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a start is enough
+        em = EMLR(max_iter=100).fit(X, targets, weight)
+    mean, cov = em.mean_, em.covariance_
+    largest = np.linalg.eigvalsh(cov[:d, :d])[-1]
+    params = {
+        "mu": mean[:d],
+        "W_mix": np.eye(d) - cov[:d, :d] / largest,
+        "W_out": cov[:d, d:] / largest,
+        "b_out": mean[d:],
+    }
+    # five digits are enough for a start, and keep rounding out of it
+    return {name: np.round(p, 5) for name, p in params.items()}

@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from missfit.networks.base import bucket
 from missfit.networks.mlp import n_units
+from missfit.networks.network import bucket
 from missfit.study.fit import is_network
 from missfit.study.grid import Cell
 

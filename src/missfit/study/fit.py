@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from missfit.networks.base import NetworkRegressor, fit_many, load_trainer
+from missfit.networks.batch import fit_many
+from missfit.networks.process import load_trainer
+from missfit.networks.regressor import NetworkRegressor
 from missfit.study.data import DataSet, Parts
 from missfit.study.grid import Cell, import_from, resolved
 

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from threadpoolctl import threadpool_limits
 
-from missfit.networks.base import bucket
+from missfit.networks.network import bucket
 from missfit.study.claims import claimed
 from missfit.study.estimate import (
     BATCH_BYTES,

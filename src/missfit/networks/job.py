@@ -1,0 +1,150 @@
+"""One fit among many: a model's rows, the networks it needs, and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from missfit.moments import Rows
+from missfit.networks.network import Params, Trained
+
+Split = tuple[NDArray, NDArray]  # training rows, held-out rows
+
+
+class Start(NamedTuple):
+    """Where a network starts, and the seed of its walks."""
+
+    seed: int
+    params: Params
+
+
+class Try(NamedTuple):
+    """A weight decay on the training rows of one split."""
+
+    decay: float
+    split: int
+    start: Start
+
+
+@dataclass
+class Job:
+    """One fit: tries of weight decays on the splits, then final networks on all rows.
+
+    Attributes
+    ----------
+    views : list of MLP or NeuMiss
+        The model with the units of each split's training rows, and last the model
+        itself, with those of all rows. The model alone where the splits share them.
+    rows : Rows
+        All of positive weight.
+    decays : tuple of float
+        To choose from; where there is one, nothing is tried.
+    splits : list of (training rows, held-out rows)
+    tries : list of Try
+        All weight decays on all splits, the decay first.
+    finals : list of Start
+        Networks that train on all rows; the one of the lowest loss is kept.
+    position : int
+        The place of the model among those that are fitted together.
+    scores : dict of float
+        The R2 of the tries that have finished, by number.
+    trained : dict of Trained
+        The final networks that have finished, by number.
+    """
+
+    views: list[Any]
+    rows: Rows
+    decays: tuple[float, ...]
+    splits: list[Split]
+    tries: list[Try]
+    finals: list[Start]
+    position: int = 0
+    scores: dict[int, float] = field(default_factory=dict)
+    trained: dict[int, Trained] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Any:
+        """Return the model that becomes fitted."""
+        return self.views[-1]
+
+    def view(self, part: int) -> int:
+        """Return which view a split trains in; after the last split come all rows."""
+        return min(part, len(self.views) - 1)
+
+    def training_rows(self) -> list[NDArray]:
+        """Return the rows that each split trains on, and last all rows."""
+        every = np.arange(len(self.rows.X))
+        return [*(train for train, _ in self.splits), every]
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether all tries have a score."""
+        return len(self.scores) == len(self.tries)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all final networks are trained."""
+        return len(self.trained) == len(self.finals)
+
+    def choose(self) -> None:
+        """Set the weight decay of the model: the best mean score over the splits."""
+        model, decays = self.model, self.decays
+        model.weight_decay_, model.cv_scores_ = decays[0], {}
+        if self.tries:
+            in_order = [self.scores[t] for t in range(len(self.tries))]
+            mean = np.reshape(in_order, (len(decays), -1)).mean(axis=1)
+            scores = dict(zip(decays, mean.tolist(), strict=True))
+            model.cv_scores_ = scores
+            model.weight_decay_ = max(scores, key=lambda decay: scores[decay])
+
+    def finish(self) -> None:
+        """Give the model the final network of the lowest training loss."""
+        trained = [self.trained[t] for t in range(len(self.finals))]
+        last = [net.loss_curve[-1] for net in trained]
+        best = trained[int(np.argmin(np.nan_to_num(last, nan=np.inf)))]
+        own = self.finals[0].params
+        cut = {
+            name: p[tuple(slice(size) for size in own[name].shape)]
+            for name, p in best.params.items()
+        }
+        self.model._keep(cut, best.loss_curve)
+
+
+def tries_of(
+    decays: tuple[float, ...], splits: list[Split], starts: list[Start]
+) -> list[Try]:
+    """Return every weight decay on every split, each from its own start."""
+    pairs = product(decays, range(len(splits)))
+    return [Try(*pair, start) for pair, start in zip(pairs, starts, strict=True)]
+
+
+def splits_of(cv: Any, weight: NDArray) -> list[Split]:
+    """Return the splits of the rows that have weight, in both parts.
+
+    Positions are those among the rows of positive weight.
+    """
+    n = len(weight)
+    if isinstance(cv, int) and n < cv:
+        raise ValueError(
+            f"X has n_samples={n}, fewer than the {cv} folds of cv={cv!r}. Give fewer "
+            "folds, or one weight decay, such as weight_decay=1.0."
+        )
+    splitter: Any = check_cv(cv)
+    place = np.cumsum(weight > 0) - 1
+    kept = []
+    for split in splitter.split(np.empty((n, 1))):
+        train_test = map(np.asarray, split)  # they may be lists
+        parts = [place[rows[weight[rows] > 0]] for rows in train_test]
+        if all(len(rows) for rows in parts):
+            kept.append(tuple(parts))
+    if not kept:
+        raise ValueError(
+            f"cv={cv!r} leaves no split with rows (of weight > 0) in both parts. Give "
+            "another cv, or one weight decay."
+        )
+    return kept
