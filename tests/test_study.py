@@ -94,6 +94,16 @@ def number():
 '''
 
 
+@pytest.fixture(autouse=True)
+def modules_of_the_test_alone():
+    """A module beside one test's study is not that of another test."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
+    for name in ("own_estimators", "leaves"):
+        sys.modules.pop(name, None)
+
+
 def own_study(folder, text=TINY, name="own"):
     """A study in a file, with a module beside it."""
     (folder / f"{name}.toml").write_text(text)
@@ -813,8 +823,6 @@ def test_a_dry_run_builds_nothing(tmp_path, capsys):
         file.write(
             "\n\nclass Loud(Mean):\n    def __init__(self):\n        raise OSError(1)\n"
         )
-    sys.modules.pop("own_estimators", None)
-    sys.path[:] = [part for part in sys.path if "pytest" not in part]
     line = ["study", str(tmp_path / "own.toml"), "--dry-run"]
     assert main([*line, "--out", str(tmp_path / "out")]) == 0
     assert "12 cells" in capsys.readouterr().out

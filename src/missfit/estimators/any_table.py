@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from missfit.tables import is_missing
+from missfit.tables import is_missing, masked_rows
 
 
 def as_table(table: Any) -> Any:
@@ -24,6 +24,7 @@ def as_table(table: Any) -> Any:
     """
     if sparse.issparse(table):
         raise TypeError("X is a sparse matrix; give X.toarray().")
+    table = masked_rows(table)
     if hasattr(table, "shape"):
         return table
     array = np.asarray(table)

@@ -65,7 +65,7 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
         )
     X, y, sample_weight = named_columns(X, y, sample_weight)
     X = as_table(X)
-    if isinstance(X, np.ndarray) and X.dtype.kind == "f":
+    if isinstance(X, np.ndarray) and X.dtype == np.float64 and X.size:
         refuse_beyond(X, "X")  # here, since the base is given some of the rows
     y = column_or_1d(target_values(y), warn=True)
     y = np.asarray(check_array(y, ensure_2d=False, input_name="y"), np.float64)
