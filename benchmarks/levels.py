@@ -30,11 +30,11 @@ from missfit import (
     FactorizedLR,
     SelfMaskedLR,
 )
-from missfit.candidates import candidate
 from missfit.compare import compare_table
+from missfit.compare.candidates import candidate
 from missfit.compare.diagnosis import why_missing
 from missfit.evidence.mechanism import mechanism, rows_of
-from missfit.tableio import TrainingTable
+from missfit.tables.training import TrainingTable
 
 KINDS = ("gaussian", "lognormal", "binary")
 SIZES = ((100, 0.1), (300, 0.05), (1000, 0.3))

@@ -65,7 +65,7 @@ def one_fit(name, path):
 
     start, cpu = time.perf_counter(), time.process_time()
     if name == "read":
-        from missfit.sources import open_source
+        from missfit.tables.chunks import open_source
 
         for _ in open_source(path, "y").chunks():
             pass

@@ -12,7 +12,7 @@ import matplotlib
 import numpy as np
 
 from missfit.bayes import bayes_r2, linear_approximation
-from missfit.patterns import group_rows
+from missfit.moments.patterns import group_rows
 from missfit.simulate import published, published_data
 
 matplotlib.use("Agg")

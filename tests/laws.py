@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 from conftest import random_cov
-from missfit.patterns import all_patterns
+from missfit.moments.patterns import all_patterns
 from missfit.simulate import (
     GaussianPatternMixture,
     MARGaussian,

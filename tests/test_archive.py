@@ -11,11 +11,11 @@ import pytest
 import skops.io
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from missfit import archive
-from missfit.archive import HEADER, SCHEMA, packed
-from missfit.modelfile import ModelFileError, load_model, save_model
-from missfit.serve import fit_table
-from missfit.tableio import TrainingTable
+from missfit.tables.training import TrainingTable
+from missfit.workflow import archive
+from missfit.workflow.archive import HEADER, SCHEMA, packed
+from missfit.workflow.model_file import ModelFileError, load_model, save_model
+from missfit.workflow.predict import fit_table
 
 
 def table(n=300):

@@ -28,9 +28,9 @@ from missfit import (
     PatternMixtureLR,
     SelfMaskedLR,
 )
+from missfit.auto.heldout import paired_gain
 from missfit.bayes import BayesPredictor, bayes_risk
 from missfit.estimators import auto
-from missfit.estimators.heldout import paired_gain
 from missfit.evidence.worth import law_drops
 from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
 

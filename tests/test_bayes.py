@@ -14,7 +14,7 @@ from missfit.bayes import (
     factorized_coefficients,
     linear_approximation,
 )
-from missfit.patterns import all_patterns
+from missfit.moments.patterns import all_patterns
 from missfit.simulate import (
     GaussianPatternMixture,
     MARGaussian,

@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 from missfit import TableEncoder
-from missfit.columns import array_column, kind_of, numbers_of, pandas_column, shown
+from missfit.tables.columns import (
+    array_column,
+    kind_of,
+    numbers_of,
+    pandas_column,
+    shown,
+)
 
 
 def read(values):

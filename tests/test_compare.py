@@ -19,9 +19,9 @@ from sklearn.pipeline import make_pipeline
 
 from conftest import random_cov
 from missfit import EMLR, TableEncoder
-from missfit.candidates import CANDIDATES, Candidate, candidate
 from missfit.cli import main
 from missfit.compare import Comparison, Trial, compare_table, diagnose
+from missfit.compare.candidates import CANDIDATES, Candidate, candidate
 from missfit.compare.diagnosis import (
     count_groups,
     learning_curve,
@@ -39,7 +39,7 @@ from missfit.report.table_report import (
     recommendation,
 )
 from missfit.simulate import published
-from missfit.tableio import TrainingTable, read_training
+from missfit.tables.training import TrainingTable, read_training
 
 CHROMIUM = Path("/usr/bin/chromium")
 QUICK = [
@@ -211,7 +211,7 @@ def test_a_slow_candidate_that_is_clearly_behind_is_left_out_and_says_so(
 
 def test_what_is_left_out_is_printed_and_reported(rng, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("missfit.compare.trials.PATIENCE", 0.0)
-    monkeypatch.setattr("missfit.advise.CANDIDATES", [QUICK[0], MEAN])
+    monkeypatch.setattr("missfit.workflow.compare.CANDIDATES", [QUICK[0], MEAN])
     X, y = gaussian(rng, 200)
     table_of(X, y).X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
     call = ["compare", str(tmp_path / "t.csv"), "--target", "y", "--jobs", "1"]

@@ -570,8 +570,8 @@ def test_groups_and_weights_reach_a_base_that_takes_them(rng):
 def test_predict_warns_of_intervals_that_are_infinite_or_hold_under_mcar_alone(
     rng, tmp_path
 ):
-    from missfit.serve import fit_table, predict_file
-    from missfit.tableio import read_training
+    from missfit.tables.training import read_training
+    from missfit.workflow.predict import fit_table, predict_file
 
     frame = pd.DataFrame(rng.standard_normal((200, 2)), columns=["a", "b"])
     frame["y"] = frame["a"] + rng.standard_normal(200)

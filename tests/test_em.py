@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from conftest import hide, random_cov
 from missfit import EMLR, PatternMoments
 from missfit.bayes import BayesPredictor, bayes_r2
-from missfit.em import (
+from missfit.gaussian.em import (
     MANY,
     GaussianData,
     PenalisedGaussian,

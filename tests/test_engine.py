@@ -20,7 +20,7 @@ from missfit import (
     PatternMoments,
     engine,
 )
-from missfit.moments import Rows
+from missfit.moments.pattern_moments import Rows
 
 MODELS = [
     ConstantImputedLR(),
@@ -82,7 +82,7 @@ def test_a_parquet_file_fits_as_the_frame_in_memory(model, rng, tmp_path, monkey
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(engine, "CHUNK_DOUBLES", 3000)
-    monkeypatch.setattr("missfit.sources.CHUNK_DOUBLES", 3000)
+    monkeypatch.setattr("missfit.tables.chunks.CHUNK_DOUBLES", 3000)
     X, y = rows(rng)
     frame = pandas.DataFrame(X, columns=list("abcd"))
     expected = copy.deepcopy(model).fit(frame, y)
@@ -362,7 +362,7 @@ def test_mistakes_with_dask_say_what_to_give(rng):
 
 
 def test_moments_of_a_source_are_those_of_its_rows(rng):
-    from missfit.sources import open_source
+    from missfit.tables.chunks import open_source
 
     X, y = rows(rng)
     source = open_source(chunks_of(100, X, y))
@@ -390,7 +390,7 @@ def test_a_sample_is_drawn_evenly_from_the_whole_stream():
 
 @pytest.mark.parametrize("base", [EMLR(), FactorizedLR()], ids=["EMLR", "FactorizedLR"])
 def test_auto_chooses_by_a_sample_and_fits_its_base_to_all_rows(base, rng, monkeypatch):
-    monkeypatch.setattr("missfit.estimators.auto.SAMPLE_ROWS", 600)
+    monkeypatch.setattr("missfit.auto.regressor.SAMPLE_ROWS", 600)
     monkeypatch.setattr(engine, "CHUNK_DOUBLES", 1000)
     X, y = rows(rng, n=2000)
     model = AutoRegressor([base], random_state=0).fit(chunks_of(300, X, y))

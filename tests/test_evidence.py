@@ -12,8 +12,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from conftest import hide, random_cov
 from missfit import EMLR, AutoRegressor
-from missfit.candidates import candidate
 from missfit.compare import compare_table
+from missfit.compare.candidates import candidate
 from missfit.compare.diagnosis import why_missing, worth_of_measuring
 from missfit.evidence.mechanism import (
     Mechanism,
@@ -30,7 +30,7 @@ from missfit.evidence.residuals import errors_without
 from missfit.evidence.self_masking import SelfMaskingTrial, with_self_masking
 from missfit.evidence.words import sentences
 from missfit.evidence.worth import Fold, heldout_worth, law_drops
-from missfit.tableio import TrainingTable
+from missfit.tables.training import TrainingTable
 
 
 def levels():

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from missfit.files import check_writable, same_file, whole_file
+from missfit.writing import check_writable, same_file, whole_file
 
 
 def write_half(target, error):
@@ -85,7 +85,7 @@ def test_what_is_no_file_is_refused_and_stays(tmp_path, kind):
 
 WRITER = """
 import sys, time
-from missfit.files import whole_file
+from missfit.writing import whole_file
 with whole_file(sys.argv[1]) as part:
     part.write_text("half")
     print("half", flush=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, ShuffleSplit, check_cv
 
-from missfit.folds import deal_chunks, deal_rows, n_folds_of
+from missfit.estimators.splits import deal_chunks, deal_rows, n_folds_of
 
 
 @pytest.mark.parametrize("n", [10, 11, 103])

@@ -4,8 +4,8 @@ from scipy import linalg, special, stats
 from scipy.stats import qmc
 
 from conftest import random_cov
-from missfit.gaussian import condition, conditional_maps, probit_posterior
-from missfit.patterns import all_patterns
+from missfit.gaussian.conditional import condition, conditional_maps, probit_posterior
+from missfit.moments.patterns import all_patterns
 
 
 def test_the_conditional_law_is_the_textbook_one(rng):

@@ -16,8 +16,8 @@ from missfit import (
     FactorizedLR,
     PatternMoments,
 )
-from missfit.candidates import candidate
-from missfit.patterns import all_patterns
+from missfit.compare.candidates import candidate
+from missfit.moments.patterns import all_patterns
 
 RARE = pytest.mark.filterwarnings("ignore:.*fewer rows than coefficients:UserWarning")
 

@@ -42,7 +42,7 @@ def test_a_short_stream_is_the_fit_in_memory(rng):
 @pytest.mark.parametrize("arranged", ["as it came", "sorted"])
 def test_a_long_stream_scores_within_0_005_of_memory(model, arranged, rng, monkeypatch):
     monkeypatch.setattr(stream, "HELD_ROWS", 5000)
-    monkeypatch.setattr("missfit.engine.CHUNK_DOUBLES", 4000)
+    monkeypatch.setattr("missfit.estimators.streams.CHUNK_DOUBLES", 4000)
     X, y = rows(rng, n=24_000)
     X, y, new, truth = X[:12_000], y[:12_000], X[12_000:], y[12_000:]
     memory = model.fit(X, y).score(new, truth)

@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 from conftest import hide, random_cov
 from missfit import EMLR, PatternMixtureLR
 from missfit.bayes import BayesPredictor
-from missfit.patterns import all_patterns
+from missfit.moments.patterns import all_patterns
 from missfit.simulate import GaussianPatternMixture, published, published_data
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from missfit.patterns import find_keys, format_pattern, group_rows, pattern_keys
+from missfit.moments.patterns import find_keys, format_pattern, group_rows, pattern_keys
 
 masks = arrays(
     bool,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from missfit.ridge import MANY, ridge_path
+from missfit.moments.ridge import MANY, ridge_path
 
 
 @pytest.mark.parametrize("n_columns", [5, MANY + 20])

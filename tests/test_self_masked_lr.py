@@ -11,9 +11,9 @@ from conftest import hide, random_cov
 from laws import brute_force, small_law
 from missfit import EMLR, SelfMaskedLR
 from missfit.bayes import BayesPredictor
-from missfit.em import GaussianData
-from missfit.moments import PatternMoments
-from missfit.selfmasking import RowData, SelfMaskedLaw
+from missfit.gaussian.em import GaussianData
+from missfit.gaussian.self_masking import RowData, SelfMaskedLaw
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.simulate import (
     MCARGaussian,
     SelfMaskedProbit,

@@ -16,12 +16,12 @@ import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
 from missfit import EMLR, ConformalRegressor, TableEncoder, tableio
-from missfit.archive import packed
-from missfit.candidates import CANDIDATES
 from missfit.cli import main
-from missfit.modelfile import HEADER, ModelFileError, load_model, save_model
-from missfit.serve import fit_table
-from missfit.tableio import TrainingTable, read_training
+from missfit.compare.candidates import CANDIDATES
+from missfit.tables.training import TrainingTable, read_training
+from missfit.workflow.archive import packed
+from missfit.workflow.model_file import HEADER, ModelFileError, load_model, save_model
+from missfit.workflow.predict import fit_table
 
 
 def make_table(n=600, seed=0):
@@ -113,7 +113,7 @@ def test_chunks_formats_and_extra_columns_do_not_change_a_prediction(
     new.to_csv(tmp_path / "new.csv", index=False, sep=";", encoding="utf-8-sig")
     for rows in (37, 1000):
         monkeypatch.setattr(
-            "missfit.serve.read_chunks",
+            "missfit.workflow.predict.read_chunks",
             lambda *a, rows=rows, **k: tableio.read_chunks(*a, **k, rows=rows),
         )
         for name in ("new.csv", "new.parquet", "new.feather"):
@@ -167,7 +167,7 @@ def test_an_error_in_a_late_chunk_leaves_no_output(
     folder, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
-        "missfit.serve.read_chunks",
+        "missfit.workflow.predict.read_chunks",
         lambda *a, **k: tableio.read_chunks(*a, **k, rows=100),
     )
     table = make_table(300, seed=2).astype({"age": object})
@@ -219,7 +219,7 @@ def test_a_pattern_never_seen_is_told():
     frame.loc[:99, "a"] = np.nan
     frame.loc[200:, "b"] = np.nan  # never both
     model = fit_table(TrainingTable(frame, y, "y", None, []), predictor="EMLR")
-    from missfit.serve import _Watch
+    from missfit.workflow.predict import _Watch
 
     watch = _Watch(model)
     both = frame.assign(a=np.where(np.arange(300) % 3, frame["a"], np.nan))

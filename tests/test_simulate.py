@@ -8,7 +8,7 @@ from sklearn.model_selection import train_test_split
 from conftest import random_cov
 from laws import NAMES, mask_likelihood, small_law
 from missfit import simulate
-from missfit.patterns import all_patterns
+from missfit.moments.patterns import all_patterns
 from missfit.simulate import (
     GaussianPatternMixture,
     MARGaussian,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from conftest import hide
-from missfit import ConstantImputedLR, TableFile, sources
-from missfit.sources import (
+from missfit import ConstantImputedLR, TableFile
+from missfit.tables import chunks as sources
+from missfit.tables.chunks import (
     comes_in_chunks,
     feature_chunks,
     named_columns,

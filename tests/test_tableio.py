@@ -10,16 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from missfit.modelfile import save_model
-from missfit.serve import fit_table
-from missfit.tableio import (
-    TableError,
-    TrainingTable,
-    column_names,
-    read_chunks,
-    read_table,
-    read_training,
-)
+from missfit.tables.problems import TableError
+from missfit.tables.read import column_names, read_chunks, read_table
+from missfit.tables.training import TrainingTable, read_training
+from missfit.workflow.model_file import save_model
+from missfit.workflow.predict import fit_table
 
 FRAME = pd.DataFrame(
     {
@@ -212,7 +207,7 @@ def run_and_measure(call, note):
 
 
 def test_lines_are_as_long_as_they_may_be(tmp_path, monkeypatch):
-    monkeypatch.setattr("missfit.tableio.csv_text.MOST_LINE", 40)
+    monkeypatch.setattr("missfit.tables.csv_text.MOST_LINE", 40)
     rows = [f"{'1' * 20},{k}" for k in range(5)]
     (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows, ""]))
     assert read_table(tmp_path / "t.csv")["y"].tolist() == [0, 1, 2, 3, 4]
@@ -232,7 +227,8 @@ def test_a_pipe_is_called_a_pipe(tmp_path, name):
 DAMAGE = """
 import random, sys
 from pathlib import Path
-from missfit.tableio import TableError, read_table
+from missfit.tables.problems import TableError
+from missfit.tables.read import read_table
 whole, place, rng = Path(sys.argv[1]), Path(sys.argv[2]), random.Random(0)
 content, refused = whole.read_bytes(), 0
 for k in range(200):

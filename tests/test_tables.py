@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 from missfit import PatternMoments
-from missfit.tables import as_floats, blocks, n_threads
+from missfit.moments.blocks import blocks, n_threads
+from missfit.tables.arrays import as_floats
 
 EXPECTED = np.array([[1.0, np.nan], [3.0, 4.0]])
 

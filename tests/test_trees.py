@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from missfit.auto.trees import FlatTrees
 from missfit.estimators import trees
-from missfit.estimators.trees import FlatTrees
 
 
 def rows(n, d, seed=0):

@@ -22,10 +22,10 @@ from missfit.start import prepare_command
 prepare_command()  # before the imports that take seconds
 
 from missfit import bayes, simulate, study, theory  # noqa: E402
+from missfit.auto.regressor import AutoRegressor  # noqa: E402
 from missfit.estimators import (  # noqa: E402
     EMLR,
     MICELR,
-    AutoRegressor,
     ConditionalImputedLR,
     ConformalRegressor,
     ConstantImputedLR,
@@ -36,9 +36,9 @@ from missfit.estimators import (  # noqa: E402
     SelfMaskedLR,
     TableEncoder,
 )
-from missfit.moments import PatternMoments  # noqa: E402
+from missfit.moments.pattern_moments import PatternMoments  # noqa: E402
 from missfit.networks import MLP, NeuMiss  # noqa: E402
-from missfit.sources import TableFile  # noqa: E402
+from missfit.tables.chunks import TableFile  # noqa: E402
 
 __all__ = [
     "EMLR",

@@ -16,10 +16,11 @@ from scipy import optimize
 
 from missfit.bayes.predictor import conditional_moments, expanded_coefficients
 from missfit.bayes.risk import Estimate, bayes_risk
-from missfit.patterns import all_patterns
+from missfit.moments.blocks import blocks
+from missfit.moments.patterns import all_patterns
 from missfit.simulate.linear_target import LinearTarget
 from missfit.simulate.pattern_mixture import GaussianPatternMixture
-from missfit.tables import blocks, check_features
+from missfit.tables.arrays import check_features
 
 MAX_UNITS = 2**16
 

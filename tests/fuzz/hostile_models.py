@@ -28,7 +28,7 @@ from opened_model import Case, Opened
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.preprocessing import FunctionTransformer
 
-from missfit.archive import HEADER, SCHEMA, packed, signed_header, zipped
+from missfit.workflow.archive import HEADER, SCHEMA, packed, signed_header, zipped
 
 HUGE = (10**9, 10**30, -1, 2**31 - 1, -(2**63), 1e308, float("nan"), float("inf"))
 

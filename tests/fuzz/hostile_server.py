@@ -30,9 +30,9 @@ def serve() -> None:
     import pyarrow.parquet  # noqa: F401
     import skops.io  # noqa: F401
 
-    import missfit.advise
     import missfit.cli
-    import missfit.serve  # noqa: F401
+    import missfit.workflow.compare
+    import missfit.workflow.predict  # noqa: F401
 
     bases = _bases()
     for line in sys.stdin:

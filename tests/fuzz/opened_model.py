@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from missfit.archive import HEADER, SCHEMA, signed_header, zipped
+from missfit.workflow.archive import HEADER, SCHEMA, signed_header, zipped
 
 
 class Case(NamedTuple):

@@ -8,9 +8,9 @@ import pytest
 from hostile_models import KINDS, hostile_cases
 from limited import Worker, faults_of_refusal, leftovers
 
-from missfit.modelfile import save_model
-from missfit.serve import fit_table
-from missfit.tableio import TrainingTable
+from missfit.tables.training import TrainingTable
+from missfit.workflow.model_file import save_model
+from missfit.workflow.predict import fit_table
 
 FAST = ("EMLR", "HistGradientBoosting")
 SLOW = (

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from missfit.moments.blocks import blocks
 from missfit.simulate.pattern_mixture import GaussianPatternMixture
 from missfit.simulate.selection import GaussianSelection
-from missfit.tables import blocks, check_features
+from missfit.tables.arrays import check_features
 
 REACH = 9.0  # standard deviations to integrate over: 2e-19 is left out
 

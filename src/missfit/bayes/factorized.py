@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missfit.bayes.predictor import expanded_coefficients
-from missfit.maps import factorized_maps
-from missfit.patterns import find_keys, group_rows, pattern_keys, subsets_up_to
-from missfit.tables import check_features
+from missfit.moments.maps import factorized_maps
+from missfit.moments.patterns import find_keys, group_rows, pattern_keys, subsets_up_to
+from missfit.tables.arrays import check_features
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,20 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from missfit.gaussian import (
+from missfit.gaussian.conditional import (
     ProbitPart,
     condition,
     conditional_maps,
     missing_given_mask,
     probit_posterior,
 )
-from missfit.maps import AffineMaps
-from missfit.patterns import find_keys, format_pattern, group_rows, pattern_keys
+from missfit.moments.blocks import blocks
+from missfit.moments.maps import AffineMaps
+from missfit.moments.patterns import find_keys, format_pattern, group_rows, pattern_keys
 from missfit.simulate.checks import check_patterns
 from missfit.simulate.pattern_mixture import GaussianPatternMixture
 from missfit.simulate.selection import MARGaussian, MCARGaussian
 from missfit.simulate.self_masked import SelfMaskedGaussian, SelfMaskedProbit
-from missfit.tables import blocks, check_features
+from missfit.tables.arrays import check_features
 
 
 class BayesPredictor(RegressorMixin, BaseEstimator):
@@ -66,7 +67,7 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
             Proposition 4.2: sqrt(sigma^2 + beta_mis' T_M beta_mis). For probit
             self-masking it is that of expectation propagation: exact with one missing
             feature; with several, too small or too large where masking is steep and
-            features strongly correlated (`missfit.gaussian.probit_posterior` has
+            features strongly correlated (`gaussian.conditional.probit_posterior` has
             figures). `bayes_risk` corrects for it.
         """
         d = n_features_of(self.model)

@@ -13,10 +13,10 @@ from missfit.bayes.predictor import (
     n_features_of,
     probit_parts,
 )
-from missfit.gaussian import probit_moments, probit_posterior
+from missfit.gaussian.conditional import probit_moments, probit_posterior
+from missfit.moments.blocks import blocks
 from missfit.simulate.linear_target import RandomState, as_generator
 from missfit.simulate.self_masked import SelfMaskedProbit
-from missfit.tables import blocks
 
 N_DRAWS = 200_000
 

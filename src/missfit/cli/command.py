@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-import missfit
+from missfit import __version__
 from missfit.cli.compare import add_compare
 from missfit.cli.fit import add_fit
 from missfit.cli.options import UsageError
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with patient_streams() as out:
         try:
-            arguments = _parser().parse_args(argv)
+            arguments = command_parser().parse_args(argv)
             code = arguments.command(arguments) or 0
         except KeyboardInterrupt:
             note("interrupted")
@@ -86,16 +86,15 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message[:LONGEST]))
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = _Parser(
         prog="missfit",
         description="Predict from tables with missing values.",
         epilog=f"Set the environment variable {TRACEBACK}=1 to see the traceback of "
         "an error.",
     )
-    parser.add_argument(
-        "--version", action="version", version=f"missfit {missfit.__version__}"
-    )
+    parser.add_argument("--version", action="version", version=f"missfit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (add_study, add_simulate, add_compare, add_fit, add_predict):
         add(commands)

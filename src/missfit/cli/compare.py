@@ -54,8 +54,8 @@ def add_compare(commands) -> None:
 
 
 def _compare(arguments) -> None:
-    from missfit.advise import advise
     from missfit.report.table_report import recommendation
+    from missfit.workflow.compare import advise
 
     out = Path(arguments.out)
     if out.exists() and not out.is_dir():

@@ -8,7 +8,7 @@ from missfit.terminal import Status, note, tell
 
 def add_fit(commands) -> None:
     """Fill in `missfit fit DATA --target COLUMN --model FILE`."""
-    from missfit.candidates import CANDIDATES, DEFAULT
+    from missfit.compare.candidates import CANDIDATES, DEFAULT
 
     parser = commands.add_parser("fit", help="learn from a table, write a model file")
     add_table_options(parser)
@@ -30,9 +30,9 @@ def add_fit(commands) -> None:
 
 
 def _fit(arguments) -> None:
-    from missfit.modelfile import save_model
-    from missfit.serve import fit_table, held_out_r2
-    from missfit.tableio import read_training
+    from missfit.tables.training import read_training
+    from missfit.workflow.model_file import save_model
+    from missfit.workflow.predict import fit_table, held_out_r2
 
     check_new_file("--model", arguments.model, inputs=[arguments.data])
     with Status() as status:

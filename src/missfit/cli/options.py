@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from missfit.columns import shown
-from missfit.files import check_writable, same_file
+from missfit.tables.columns import shown
 from missfit.terminal import note
+from missfit.writing import check_writable, same_file
 
 JOBS_PER_CORE = 4  # more processes than this wait for each other and fill the memory
 

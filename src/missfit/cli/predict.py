@@ -21,8 +21,8 @@ def add_predict(commands) -> None:
 
 
 def _predict(arguments) -> None:
-    from missfit.modelfile import load_model
-    from missfit.serve import predict_file
+    from missfit.workflow.model_file import load_model
+    from missfit.workflow.predict import predict_file
 
     if arguments.out:
         inputs = [arguments.model, arguments.data]

@@ -28,7 +28,7 @@ def _simulate(arguments) -> None:
     import pandas as pd
 
     from missfit import simulate
-    from missfit.files import whole_file
+    from missfit.writing import whole_file
 
     out = arguments.out
     if out.suffix not in (".csv", ".parquet"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from missfit.candidates import Candidate
+from missfit.compare.candidates import Candidate
 from missfit.estimators import TableEncoder
 
 DRAWS = 400  # of the bootstrap: an end of a 95 % interval rests on 10 of them

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.auto.heldout import Gain, paired_gain
 from missfit.compare.comparison import Comparison, Trial
 from missfit.compare.learning_curve import CurvePoint, learning_curve
 from missfit.estimators import EMLR, ConformalRegressor
-from missfit.estimators.heldout import Gain, paired_gain
 from missfit.evidence.mechanism import Mechanism, Rows, mechanism, rows_of
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
-from missfit.patterns import group_rows
+from missfit.moments.patterns import group_rows
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_PATTERNS = 300  # of those that the value of a measurement is averaged over

@@ -8,9 +8,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from missfit.auto.heldout import Gain, paired_gain
 from missfit.compare.comparison import Comparison
 from missfit.compare.trials import fit_and_predict
-from missfit.estimators.heldout import Gain, paired_gain
 
 SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
 LEAST_ROWS = 20  # to learn from

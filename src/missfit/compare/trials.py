@@ -12,11 +12,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
-from missfit.candidates import Candidate
+from missfit.auto.heldout import Gain, paired_gain
+from missfit.compare.candidates import Candidate
 from missfit.compare.comparison import Comparison, Trial
 from missfit.estimators import TableEncoder
-from missfit.estimators.heldout import Gain, paired_gain
-from missfit.tableio import TrainingTable
+from missfit.tables.training import TrainingTable
 
 PATIENCE = 60.0  # seconds that a candidate may still take though it is far behind
 BEHIND = 3.0  # standard errors from which on it is so

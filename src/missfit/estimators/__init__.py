@@ -1,6 +1,5 @@
 """Predictors: scikit-learn regressors that take NaN at fit and at predict."""
 
-from missfit.estimators.auto import AutoRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.conformal_regressor import ConformalRegressor
 from missfit.estimators.constant_imputed_lr import ConstantImputedLR
@@ -16,7 +15,6 @@ from missfit.estimators.table_encoder import TableEncoder
 __all__ = [
     "EMLR",
     "MICELR",
-    "AutoRegressor",
     "ConditionalImputedLR",
     "ConformalRegressor",
     "ConstantImputedLR",

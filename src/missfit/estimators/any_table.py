@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from missfit.tables import is_missing, masked_rows
+from missfit.tables.arrays import is_missing, masked_rows
 
 
 def as_table(table: Any) -> Any:

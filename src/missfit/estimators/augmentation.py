@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.any_table import hide, take_rows
-from missfit.patterns import group_rows
-from missfit.tables import blocks
+from missfit.moments.blocks import blocks
+from missfit.moments.patterns import group_rows
 
 BATCH = 2**22  # values given to the base at once
 MOST_NESTED = 1000  # rows, since each meets every row to predict

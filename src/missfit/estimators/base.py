@@ -14,17 +14,22 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments, Points, check_weight, row_counts
-from missfit.patterns import PatternGroups, group_rows
-from missfit.ridge import check_alphas
-from missfit.sources import comes_in_chunks, is_dask, named_columns, open_source
-from missfit.tables import (
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import (
+    PatternMoments,
+    Points,
+    check_weight,
+    row_counts,
+)
+from missfit.moments.patterns import PatternGroups, group_rows
+from missfit.moments.ridge import check_alphas
+from missfit.tables.arrays import (
     refuse_beyond,
     refuse_same_names,
     target_values,
     with_nan,
 )
+from missfit.tables.chunks import comes_in_chunks, is_dask, named_columns, open_source
 
 _NO_SPLIT = (
     "cv={!r} leaves no split with rows (of weight > 0) in both parts. Give another cv, "
@@ -106,7 +111,9 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _predict_chunks(self, X: Any, **options: Any) -> Any:
         """Predict a table that comes in chunks: chunks out; Dask in, Dask out."""
-        from missfit.engine import predict_chunks  # on use: it sees chunks alone
+        from missfit.estimators.streams import (
+            predict_chunks,  # on use: it sees chunks alone
+        )
 
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
@@ -203,7 +210,9 @@ class PatternPredictor(NanRegressor):
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Fit to rows that come in chunks: only their moments are kept."""
-        from missfit import engine  # on use: most tables are in memory
+        from missfit.estimators import (
+            streams as engine,  # on use: most tables are in memory
+        )
 
         trial = self._trial()
         cv = self.cv if trial._needs_folds() else 1

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.patterns import find_keys, group_rows, pattern_keys
+from missfit.moments.patterns import find_keys, group_rows, pattern_keys
 
 SAME, POOLED, ALL, TOO_FEW = "same pattern", "pooled patterns", "all rows", "too few"
 # Rows in a pool of patterns. With 50 the coverage of one pool has a standard deviation

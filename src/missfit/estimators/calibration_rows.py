@@ -17,9 +17,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.any_table import as_table, take_rows
 from missfit.estimators.calibration import is_enough
-from missfit.moments import check_weight
-from missfit.sources import comes_in_chunks, named_columns
-from missfit.tables import refuse_beyond, target_values
+from missfit.moments.pattern_moments import check_weight
+from missfit.tables.arrays import refuse_beyond, target_values
+from missfit.tables.chunks import comes_in_chunks, named_columns
 
 MOST_ROWS = 5000  # that calibrate: the error of the coverage is 0.4 % from here on
 FOLDS = 5  # of cross-fitting

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from missfit.estimators.base import PatternPredictor, Split
 from missfit.estimators.emlr import EMLR
-from missfit.gaussian import ScaledGaussian, condition, regression_maps
-from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments
-from missfit.ridge import pseudo_rows
-from missfit.tables import blocks
+from missfit.gaussian.conditional import ScaledGaussian, condition, regression_maps
+from missfit.moments.blocks import blocks
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.ridge import pseudo_rows
 
 LEAST_SPREAD = 0.1  # that of a feature with 1 % of its values observed
 ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1

@@ -15,8 +15,8 @@ from missfit.estimators.augmentation import Augmentation
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.calibration import Calibration
 from missfit.estimators.calibration_rows import HeldOut, hold_out, read_rows
-from missfit.patterns import group_rows
-from missfit.sources import comes_in_chunks
+from missfit.moments.patterns import group_rows
+from missfit.tables.chunks import comes_in_chunks
 
 METHODS = ("auto", "exact", "nested")
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.base import PatternPredictor, Split
-from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments, column_scales
-from missfit.ridge import pseudo_rows, ridge_path
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import PatternMoments, column_scales
+from missfit.moments.ridge import pseudo_rows, ridge_path
 
 ENOUGH_ROWS = 3.0  # for each column, from which on it is least squares
 ENOUGH_VALUES = 5.0  # likewise, observed values of a feature

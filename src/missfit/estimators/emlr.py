@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.em import (
+from missfit.estimators.base import PatternPredictor, Split
+from missfit.gaussian.conditional import ScaledGaussian, regression_maps
+from missfit.gaussian.em import (
     GaussianData,
     GaussianFit,
     PenalisedGaussian,
@@ -18,12 +20,10 @@ from missfit.em import (
     plain_em,
     regression_slopes,
 )
-from missfit.estimators.base import PatternPredictor, Split
-from missfit.gaussian import ScaledGaussian, regression_maps
-from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments
-from missfit.patterns import group_rows
-from missfit.sources import comes_in_chunks
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.patterns import group_rows
+from missfit.tables.chunks import comes_in_chunks
 
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
 TOL = 1e-5  # log-likelihood per row that a cycle of steps must gain

@@ -23,10 +23,10 @@ from missfit.estimators.expanded_ridge import (
     expanded_scales,
     solve_expanded,
 )
-from missfit.maps import AffineMaps
-from missfit.moments import ColumnScales, PatternMoments, column_scales
-from missfit.patterns import PatternGroups, find_keys, pattern_keys
-from missfit.ridge import check_alphas
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import ColumnScales, PatternMoments, column_scales
+from missfit.moments.patterns import PatternGroups, find_keys, pattern_keys
+from missfit.moments.ridge import check_alphas
 
 FAR = 5.0  # standard deviations: R2 .54, .73, .50, -.02 at 0, 3, 5, 10 (6 x 700 rows)
 

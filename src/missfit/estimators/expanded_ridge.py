@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.maps import AffineMaps
-from missfit.moments import PatternMoments
-from missfit.patterns import find_keys, pattern_keys
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.patterns import find_keys, pattern_keys
 
 LEAST_ALPHA = 1e-12  # a weaker ridge is lost in rounding
 

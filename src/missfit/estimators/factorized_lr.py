@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.base import PatternPredictor, Split, choose_alpha
-from missfit.maps import AffineMaps, factorized_maps
-from missfit.moments import PatternBlock, PatternMoments, column_scales
-from missfit.patterns import (
+from missfit.moments.maps import AffineMaps, factorized_maps
+from missfit.moments.pattern_moments import PatternBlock, PatternMoments, column_scales
+from missfit.moments.patterns import (
     subsets_inside,
     subsets_up_to,
 )
-from missfit.ridge import check_alphas, ridge_path
+from missfit.moments.ridge import check_alphas, ridge_path
 
 MAX_COEFFICIENTS = 5000  # the Gram matrix takes 200 MB, its eigenvectors a minute
 

@@ -10,9 +10,9 @@ from sklearn.linear_model import LinearRegression
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.chained_regressions import Chain, fit_chain
-from missfit.moments import PatternMoments, column_scales, row_counts
-from missfit.ridge import pseudo_rows, ridge_path
-from missfit.sources import comes_in_chunks, named_columns
+from missfit.moments.pattern_moments import PatternMoments, column_scales, row_counts
+from missfit.moments.ridge import pseudo_rows, ridge_path
+from missfit.tables.chunks import comes_in_chunks, named_columns
 
 HELD_ROWS = 1.0
 ENOUGH_ROWS = 3.0  # for each slope

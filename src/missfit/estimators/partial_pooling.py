@@ -11,16 +11,16 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.base import NanRegressor
-from missfit.maps import AffineMaps
-from missfit.moments import (
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import (
     ColumnScales,
     PatternBlock,
     PatternMoments,
     column_scales,
     row_counts,
 )
-from missfit.patterns import find_keys, group_rows, pattern_keys
-from missfit.sources import comes_in_chunks
+from missfit.moments.patterns import find_keys, group_rows, pattern_keys
+from missfit.tables.chunks import comes_in_chunks
 
 FEW_ROWS = 5_000  # below, five folds; from there on three are enough
 STANDARD_ERRORS = 2.0  # by which a correction must beat the base to be taken

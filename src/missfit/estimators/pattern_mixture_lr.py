@@ -11,26 +11,30 @@ from scipy import special
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from missfit.em import (
+from missfit.estimators.base import PatternPredictor, Split
+from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
+from missfit.gaussian.conditional import (
+    ScaledGaussian,
+    observed_log_density,
+    regression_maps,
+)
+from missfit.gaussian.em import (
     GaussianData,
     GaussianFit,
     PenalisedGaussian,
     regression_slopes,
 )
-from missfit.estimators.base import PatternPredictor, Split
-from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
-from missfit.gaussian import ScaledGaussian, observed_log_density, regression_maps
-from missfit.maps import AffineMaps
-from missfit.mixture import (
+from missfit.gaussian.mixture import (
     MixtureFit,
     MixtureLaw,
     PenalisedMixture,
     accelerated_mixture,
     fit_mixture,
 )
-from missfit.moments import PatternMoments
-from missfit.patterns import PatternGroups, find_keys, group_rows, pattern_keys
-from missfit.sources import comes_in_chunks
+from missfit.moments.maps import AffineMaps
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.patterns import PatternGroups, find_keys, group_rows, pattern_keys
+from missfit.tables.chunks import comes_in_chunks
 
 MAX_COMPONENTS = 8  # where the number is chosen
 START_PATTERNS = 256  # the heaviest patterns, which the starts are tried on

@@ -11,25 +11,29 @@ from scipy import special
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from missfit.em import (
+from missfit.estimators.base import NanRegressor
+from missfit.estimators.emlr import FLOOR, penalised_fit
+from missfit.gaussian.conditional import (
+    ScaledGaussian,
+    missing_given_mask,
+    probit_posterior,
+)
+from missfit.gaussian.em import (
     GaussianData,
     PenalisedGaussian,
     at_least,
     regression_slopes,
 )
-from missfit.estimators.base import NanRegressor
-from missfit.estimators.emlr import FLOOR, penalised_fit
-from missfit.gaussian import ScaledGaussian, missing_given_mask, probit_posterior
-from missfit.moments import PatternMoments, row_counts
-from missfit.selfmasking import (
+from missfit.gaussian.self_masking import (
     RowData,
     SelfMaskedFit,
     SelfMaskedLaw,
     curve_covariance,
     fit_self_masked,
 )
-from missfit.sources import comes_in_chunks
-from missfit.tables import blocks
+from missfit.moments.blocks import blocks
+from missfit.moments.pattern_moments import PatternMoments, row_counts
+from missfit.tables.chunks import comes_in_chunks
 
 START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more
 START_TOL = 1e-3  # of plain EM and of this first fit

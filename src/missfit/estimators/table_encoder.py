@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from missfit.columns import (
+from missfit.tables.arrays import masked_rows, refuse_same_names
+from missfit.tables.columns import (
     Column,
     array_column,
     kind_of,
@@ -19,7 +20,6 @@ from missfit.columns import (
     polars_column,
     shown,
 )
-from missfit.tables import masked_rows, refuse_same_names
 
 OTHER = "(other)"
 PLURAL = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.patterns import group_rows
-from missfit.tables import blocks
+from missfit.moments.blocks import blocks
+from missfit.moments.patterns import group_rows
 
 RIDGE = 1e-9  # of the variances: features that are sums of others have an inverse too
 FLOOR = 1e-6  # of the variance of y: a prediction without error has no spread

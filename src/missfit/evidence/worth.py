@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.evidence.mechanism import Rows
-from missfit.gaussian import ScaledGaussian, condition
-from missfit.tables import blocks
+from missfit.gaussian.conditional import ScaledGaussian, condition
+from missfit.moments.blocks import blocks
 
 MOST_ROWS = 2_000  # that a variable is hidden in
 ALL_ROWS = 6_000  # for all variables together: about 5 % of the fit of 5,000 x 20

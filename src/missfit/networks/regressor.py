@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from missfit.estimators.base import NanRegressor
-from missfit.moments import Rows, check_scale, check_weight
+from missfit.moments.blocks import blocks
+from missfit.moments.pattern_moments import Rows, check_scale, check_weight
 from missfit.networks.batch import fit_many, train_more
 from missfit.networks.job import Job, Split, Start, splits_of, tries_of
 from missfit.networks.network import Functions, Kind, Params, Recipe
 from missfit.networks.process import load_trainer
 from missfit.networks.stream import fit_source
 from missfit.networks.units import Units
-from missfit.sources import comes_in_chunks, named_columns
-from missfit.tables import blocks
+from missfit.tables.chunks import comes_in_chunks, named_columns
 
 
 class NetworkRegressor(NanRegressor):

@@ -21,7 +21,7 @@ from importlib import resources
 from os import PathLike
 from typing import Any, NamedTuple
 
-from missfit.files import whole_file
+from missfit.writing import whole_file
 
 DASH = "\N{EN DASH}"  # for what is missing
 

@@ -41,7 +41,7 @@ def reproducing_code(
             "import missfit",
             *(["import numpy as np"] if drawn else []),
             *candidate.imports.split("\n"),
-            "from missfit.tableio import read_training",
+            "from missfit.tables.training import read_training",
             "from sklearn.metrics import r2_score",
             f"from sklearn.model_selection import {kind}, cross_val_predict",
             "from sklearn.pipeline import make_pipeline",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.compare import Comparison, Diagnosis
-from missfit.patterns import group_rows
+from missfit.moments.patterns import group_rows
 from missfit.study.figures.panels import plain
 
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"

@@ -193,7 +193,7 @@ def _why_no_score(trial: Trial) -> str:
 def _picture(comparison: Comparison) -> Html:
     if not comparison.mask.any():
         return section("What is missing", paragraph("Nothing: the table is complete."))
-    from missfit.patterns import group_rows
+    from missfit.moments.patterns import group_rows
 
     groups = group_rows(comparison.mask)
     shown = min(figures.MOST_PATTERNS, len(groups.patterns))

@@ -10,7 +10,7 @@ from scipy import optimize, special
 
 from missfit.simulate.checks import check_columns, check_number
 from missfit.simulate.linear_target import RandomState, as_generator
-from missfit.tables import as_floats
+from missfit.tables.arrays import as_floats
 
 MECHANISMS = ("MCAR", "MAR", "self-masking")
 MOST_MISSING = 0.8  # of the cells that a row's kept columns may hide, under MAR

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.patterns import format_pattern, group_rows
+from missfit.moments.patterns import format_pattern, group_rows
 
 
 def check_number(name: str, value: Any, low: float = -np.inf) -> float:

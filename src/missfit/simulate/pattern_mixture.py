@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.patterns import group_rows
+from missfit.moments.patterns import group_rows
 from missfit.simulate.checks import (
     check_array,
     check_component,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from missfit.patterns import all_patterns
+from missfit.moments.patterns import all_patterns
 from missfit.simulate.pattern_mixture import GaussianPatternMixture
 from missfit.simulate.self_masked import SelfMaskedProbit
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from missfit.patterns import all_patterns
+from missfit.moments.patterns import all_patterns
 from missfit.simulate.checks import (
     check_array,
     check_columns,
@@ -21,7 +21,7 @@ from missfit.simulate.checks import (
     check_rates,
 )
 from missfit.simulate.linear_target import LinearTarget
-from missfit.tables import check_features
+from missfit.tables.arrays import check_features
 
 MAX_ENUMERATED = 2**16  # patterns; beyond, risks are estimated by simulation
 

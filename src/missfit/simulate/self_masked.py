@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from missfit.patterns import all_patterns
+from missfit.moments.blocks import blocks
+from missfit.moments.patterns import all_patterns
 from missfit.simulate.checks import check_per_feature, check_rates, check_width
 from missfit.simulate.selection import GaussianSelection, can_enumerate
-from missfit.tables import blocks
 
 
 @dataclass(frozen=True, eq=False)

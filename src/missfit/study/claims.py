@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from missfit.files import hold, remove_dead, wait_for
+from missfit.writing import hold, remove_dead, wait_for
 
 PATTERN = ".running-*.json"
 

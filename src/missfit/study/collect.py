@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from missfit.files import whole_file
 from missfit.study.figures import possible_figures, save_figures
 from missfit.study.figures.panels import largest_size, main_dimension
 from missfit.study.findings import findings, markdown
 from missfit.study.grid import Study
 from missfit.study.published import bayes_rates, beside_published
 from missfit.study.records import read_records, tidy_table, write_table
+from missfit.writing import whole_file
 
 
 class Collected(NamedTuple):

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from missfit.files import kind_of_place
 from missfit.simulate import published, published_data, published_sizes
 from missfit.simulate.published import N_REPETITIONS
+from missfit.writing import kind_of_place
 
 TEST_SHARE = 0.25
 

@@ -10,11 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from missfit.columns import shown
-from missfit.files import kind_of_place
 from missfit.simulate import published_sizes
 from missfit.study.data import DataSet, FileDataSet, SimulatedDataSet
 from missfit.study.grid import FIGURES, Cell, Method, Study, StudyError
+from missfit.tables.columns import shown
+from missfit.writing import kind_of_place
 
 MOST_BYTES = 10_000_000  # of a file; a study that is written by hand has thousands
 MOST_CELLS = 1_000_000  # the paper has 12,670

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from missfit.files import sync_folder, whole_file
 from missfit.study.grid import Cell, Study
+from missfit.writing import sync_folder, whole_file
 
 COLUMNS = (
     "setting",

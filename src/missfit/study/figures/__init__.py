@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from missfit.files import whole_file
 from missfit.study.figures.box_plots import box_plots
 from missfit.study.figures.learning_curves import learning_curves
 from missfit.study.figures.methods import WIDTH
 from missfit.study.figures.panels import TITLES, finished
 from missfit.study.figures.rows_per_parameter import rows_per_parameter
 from missfit.study.figures.widths import widths
+from missfit.writing import whole_file
 
 FIGURES: dict[int, Callable] = {
     1: learning_curves,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.tables import is_missing
+from missfit.tables.arrays import is_missing
 
 DAY = 86_400_000_000  # microseconds
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")

@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from missfit.candidates import CANDIDATES, Candidate, candidate
 from missfit.compare import Comparison, Diagnosis, Trial, compare_table, diagnose
-from missfit.files import whole_file
+from missfit.compare.candidates import CANDIDATES, Candidate, candidate
 from missfit.report.page import write_page
 from missfit.report.snippet import reproducing_code
 from missfit.report.table_report import table_report
-from missfit.tableio import read_training
+from missfit.tables.training import read_training
+from missfit.writing import whole_file
 
 LEAST_ROWS = 50
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from missfit.em import (
+from missfit.gaussian.em import (
     GaussianData,
     GaussianFit,
     PatternChunk,
@@ -309,7 +309,7 @@ def accelerated_mixture(
     max_iter: int,
     tol: float,
 ) -> MixtureFit:
-    """EM with SQUAREM steps and a monotone guard, as `missfit.em.accelerated_em`."""
+    """EM with SQUAREM steps and a monotone guard, as `em.accelerated_em`."""
     n_iter, converged = 0, False
     height, fallback = -np.inf, law
 

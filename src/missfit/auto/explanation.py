@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from missfit.evidence.mechanism import Mechanism
 from missfit.evidence.words import sentences
 from missfit.evidence.worth import Worth
-from missfit.moments import PatternMoments
+from missfit.moments.pattern_moments import PatternMoments
 
 
 class Score(NamedTuple):

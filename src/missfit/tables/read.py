@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from missfit.tableio.arrow import arrow_chunks, arrow_names
-from missfit.tableio.csv_text import csv_chunks, csv_dialect
-from missfit.tableio.problems import TableError, existing_file
+from missfit.tables.arrow import arrow_chunks, arrow_names
+from missfit.tables.csv_text import csv_chunks, csv_dialect
+from missfit.tables.problems import TableError, existing_file
 
 CHUNK = 50_000  # rows
 FORMATS = {

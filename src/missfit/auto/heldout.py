@@ -17,7 +17,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from missfit.estimators.base import PatternPredictor, are_folds, total_moments
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
-from missfit.moments import PatternMoments
+from missfit.moments.pattern_moments import PatternMoments
 
 FEW_ROWS = 5_000  # below, five folds; from there on three are enough
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from missfit.columns import shown
-from missfit.files import kind_of_place
+from missfit.tables.columns import shown
+from missfit.writing import kind_of_place
 
 MOST_GUESSED = 2_000  # names that are compared with one that is not there
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.estimators.explanation import Score
-from missfit.estimators.heldout import Gain, HeldOut, Table, Training, paired_gain
+from missfit.auto.explanation import Score
+from missfit.auto.heldout import Gain, HeldOut, Table, Training, paired_gain
 
 SCOUT_ROWS = 300  # held-out rows of the first split that tell a scout's worth
 SOME_ROWS = 500  # held-out rows from which on a candidate may leave the race

@@ -2,8 +2,8 @@
 
 A file is a skops archive (a zip of JSON and numpy arrays) with one more member,
 ``missfit.json``: the version of the format, the schema and a checksum. Only the types
-listed here are ever made from a file, and `missfit.archive` checks names, sizes and
-arrays before that. Trees are stored as `missfit.estimators.trees.FlatTrees`.
+listed here are ever made from a file, and `missfit.workflow.archive` checks names,
+sizes and arrays before that. Trees are stored as `missfit.auto.trees.FlatTrees`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from missfit.archive import HEADER, RefusedError, check_content, checked_header, packed
+from missfit.auto.boosting import Part
+from missfit.auto.trees import FlatTrees
 from missfit.estimators import ConformalRegressor, TableEncoder
-from missfit.estimators.flexible import Part
-from missfit.estimators.trees import FlatTrees
-from missfit.files import whole_file
-from missfit.patterns import group_rows, pattern_keys
+from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.workflow.archive import (
+    HEADER,
+    RefusedError,
+    check_content,
+    checked_header,
+    packed,
+)
+from missfit.writing import whole_file
 
 __all__ = [
     "HEADER",
@@ -41,29 +47,29 @@ FORMAT = "missfit model"
 VERSION = 2
 TRIAL_ROWS = 8  # predicted at load, so that a model that cannot predict is refused
 TRUSTED = (
-    "missfit.estimators.auto.AutoRegressor",
+    "missfit.auto.regressor.AutoRegressor",
     "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
     "missfit.estimators.conformal_regressor.ConformalRegressor",
     "missfit.estimators.constant_imputed_lr.ConstantImputedLR",
     "missfit.estimators.emlr.EMLR",
     "missfit.estimators.expanded_lr.ExpandedLR",
-    "missfit.estimators.explanation.Explanation",
-    "missfit.estimators.explanation.Regime",
-    "missfit.estimators.explanation.Score",
+    "missfit.auto.explanation.Explanation",
+    "missfit.auto.explanation.Regime",
+    "missfit.auto.explanation.Score",
     "missfit.estimators.factorized_lr.FactorizedLR",
-    "missfit.estimators.flexible.FoldModel",
-    "missfit.estimators.flexible.Part",
+    "missfit.auto.boosting.FoldModel",
+    "missfit.auto.boosting.Part",
     "missfit.estimators.micelr.MICELR",
     "missfit.estimators.partial_pooling.PartialPooling",
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",
     "missfit.estimators.self_masked_lr.SelfMaskedLR",
     "missfit.estimators.table_encoder.TableEncoder",
-    "missfit.estimators.trees.FlatTrees",
+    "missfit.auto.trees.FlatTrees",
     "missfit.evidence.mechanism.Mechanism",
     "missfit.evidence.mechanism.Relation",
     "missfit.evidence.worth.Worth",
-    "missfit.gaussian.ScaledGaussian",
-    "missfit.maps.AffineMaps",
+    "missfit.gaussian.conditional.ScaledGaussian",
+    "missfit.moments.maps.AffineMaps",
     "missfit.networks.units.Units",
     "missfit.networks.mlp.MLP",
     "missfit.networks.neumiss.NeuMiss",
@@ -173,12 +179,12 @@ def save_model(path: str | Path, model: TableModel) -> None:
 
     It is read back first: a model that could not be loaded again is not written.
     """
-    import missfit
+    from missfit import __version__
 
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "missfit": missfit.__version__,
+        "missfit": __version__,
         **model.schema(),
     }
     try:

@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.em import (
+from missfit.gaussian.conditional import inverse_mills, probit_site
+from missfit.gaussian.em import (
     ExpectedMoments,
     PenalisedGaussian,
     log_of_positive,
     power_of_e,
 )
-from missfit.gaussian import inverse_mills, probit_site
-from missfit.tables import blocks, n_threads
+from missfit.moments.blocks import blocks, n_threads
 
 DAMPING = 0.8  # of the site updates, all coordinates of a row at once
 MOST_WORK = 4e10  # products of scores; beyond, the information is of some rows

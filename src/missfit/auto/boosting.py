@@ -15,10 +15,10 @@ from scipy.optimize import lsq_linear
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from missfit.estimators.explanation import Score
-from missfit.estimators.heldout import Gain, HeldOut, Table, paired_gain
-from missfit.estimators.trees import FlatTrees
-from missfit.tables import n_threads
+from missfit.auto.explanation import Score
+from missfit.auto.heldout import Gain, HeldOut, Table, paired_gain
+from missfit.auto.trees import FlatTrees
+from missfit.moments.blocks import n_threads
 
 ROUNDS = (50, 200, 500)  # boosting goes on while the last rounds still help
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.columns import kind_of, numbers_of, pandas_column, shown
-from missfit.tableio.problems import TableError, guess
-from missfit.tableio.read import column_names, read_table
+from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
+from missfit.tables.problems import TableError, guess
+from missfit.tables.read import column_names, read_table
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.patterns import (
+from missfit.moments.blocks import blocks
+from missfit.moments.patterns import (
     find_keys,
     format_pattern,
     group_rows,
     pattern_keys,
     subsets_inside,
 )
-from missfit.tables import blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from missfit.estimators.base import NanRegressor
-from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
-from missfit.estimators.emlr import EMLR
-from missfit.estimators.explanation import Explanation, Score, regime_of
-from missfit.estimators.factorized_lr import FactorizedLR
-from missfit.estimators.flexible import Learner, Part, Parts, fit_parts
-from missfit.estimators.heldout import (
+from missfit.auto.boosting import Learner, Part, Parts, fit_parts
+from missfit.auto.explanation import Explanation, Score, regime_of
+from missfit.auto.heldout import (
     HeldOut,
     Table,
     Training,
@@ -29,15 +25,19 @@ from missfit.estimators.heldout import (
     row_splits,
     seeded,
 )
+from missfit.auto.race import Race, Runner, Scout
+from missfit.estimators.base import NanRegressor
+from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
+from missfit.estimators.emlr import EMLR
+from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
-from missfit.estimators.race import Race, Runner, Scout
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
-from missfit.moments import PatternMoments, check_weight
-from missfit.sources import comes_in_chunks, named_columns
+from missfit.moments.pattern_moments import PatternMoments, check_weight
+from missfit.tables.chunks import comes_in_chunks, named_columns
 
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
@@ -191,7 +191,9 @@ class AutoRegressor(NanRegressor):
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         """Choose by a random sample; fit the base to the moments of all rows."""
-        from missfit import engine  # on use: most tables are in memory
+        from missfit.estimators import (
+            streams as engine,  # on use: most tables are in memory
+        )
 
         if groups is not None:
             raise TypeError(

@@ -1,47 +1,21 @@
-"""Tables of numbers: how they are read, and how work on them is cut into blocks."""
+"""Arrays of numbers: how they are read, and what is refused."""
 
 from __future__ import annotations
 
 import datetime
-import os
 from collections import Counter
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy import sparse
 
-BLOCK_DOUBLES = 2**18  # 2 MB: what is worked on at once stays in the cache
 LARGEST = 1e150  # squares beyond overflow float64
 TIMES = {"m": "durations", "M": "dates"}  # by numpy's letters
 _DURATIONS = (datetime.timedelta, np.timedelta64)
 _DATES = (datetime.date, np.datetime64)  # a datetime is a date, a Timestamp too
-
-
-def blocks(
-    n_items: int, doubles_each: int, *, size: int = BLOCK_DOUBLES
-) -> Iterator[slice]:
-    """Cut items into consecutive blocks of bounded memory, at least one item each.
-
-    >>> list(blocks(5, doubles_each=4, size=8))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    step = max(1, size // max(1, doubles_each))
-    for start in range(0, n_items, step):
-        yield slice(start, min(start + step, n_items))
-
-
-def n_threads() -> int:
-    """Threads that a computation may take: OMP_NUM_THREADS, or what the process has.
-
-    The number that is set for numpy's own threads holds for those of missfit too, so
-    that jobs side by side do not take each other's processors.
-    """
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return int(wanted) if wanted.isdigit() and int(wanted) else cpu_count()
 
 
 def with_nan(table: Any, name: str = "X") -> Any:

@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.candidates import DEFAULT, candidate
-from missfit.columns import shown
+from missfit.compare.candidates import DEFAULT, candidate
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.estimators.calibration import ALL, TOO_FEW
-from missfit.files import whole_file
-from missfit.modelfile import Missingness, ModelFileError, TableModel
-from missfit.patterns import group_rows, pattern_keys
-from missfit.tableio import TableError, TrainingTable, column_names, guess, read_chunks
+from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.tables.columns import shown
+from missfit.tables.problems import TableError, guess
+from missfit.tables.read import column_names, read_chunks
+from missfit.tables.training import TrainingTable
+from missfit.workflow.model_file import Missingness, ModelFileError, TableModel
+from missfit.writing import whole_file
 
 HEADER = "prediction,lower,upper\n"
 LEAST_DRIFT = 0.1  # of the rows; smaller changes are not worth a warning

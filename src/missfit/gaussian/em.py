@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments import ColumnScales, PatternMoments, column_scales
-from missfit.ridge import pseudo_rows
-from missfit.tables import n_threads
+from missfit.moments.blocks import n_threads
+from missfit.moments.pattern_moments import ColumnScales, PatternMoments, column_scales
+from missfit.moments.ridge import pseudo_rows
 
 THREADED_PATTERNS = 8192  # with fewer, threads wait for each other more than they work
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache

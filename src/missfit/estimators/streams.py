@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.folds import Deal, Pieces, deal_chunks, deal_rows, n_folds_of
-from missfit.moments import PatternMoments, Rows, check_weight
-from missfit.sources import (
+from missfit.estimators.splits import Deal, Pieces, deal_chunks, deal_rows, n_folds_of
+from missfit.moments.pattern_moments import PatternMoments, Rows, check_weight
+from missfit.tables.arrays import as_floats
+from missfit.tables.chunks import (
     CHUNK_DOUBLES,
     Chunk,
     Source,
@@ -25,7 +26,6 @@ from missfit.sources import (
     named_columns,
     open_source,
 )
-from missfit.tables import as_floats
 
 FAN_IN = 8  # tables of moments added by one task of the tree
 NEEDS_DASK = 'Dask collections take Dask: pip install "missfit[dask]".'
@@ -39,7 +39,7 @@ def fold_moments(source: Source, check: Check, cv: Any = 1) -> list[PatternMomen
     Parameters
     ----------
     source : Source
-        From `missfit.sources.open_source`.
+        From `missfit.tables.chunks.open_source`.
     check : function
         Takes a chunk's X and y, returns them as float64 or raises.
     cv : scikit-learn cv argument

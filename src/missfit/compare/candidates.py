@@ -16,10 +16,10 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from missfit.auto.regressor import AutoRegressor
 from missfit.estimators import (
     EMLR,
     MICELR,
-    AutoRegressor,
     ConditionalImputedLR,
     ConstantImputedLR,
     ExpandedLR,

@@ -1,7 +1,7 @@
 """Tables that come in chunks: files, iterators, and columns asked for by name.
 
 Nothing here holds more than a chunk. Dask collections are named here and read in
-`missfit.engine`.
+`missfit.estimators.streams`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from missfit.files import kind_of_place
-from missfit.tables import refuse_same_names
+from missfit.tables.arrays import refuse_same_names
+from missfit.writing import kind_of_place
 
 CHUNK_DOUBLES = 2**22  # 32 MB: rows read or worked on at once
 MAX_NAMES = 10  # of columns in an error message

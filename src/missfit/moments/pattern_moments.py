@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missfit.patterns import PatternGroups, group_rows
-from missfit.tables import LARGEST, as_floats, blocks, n_threads, refuse_rows
+from missfit.moments.blocks import blocks, n_threads
+from missfit.moments.patterns import PatternGroups, group_rows
+from missfit.tables.arrays import LARGEST, as_floats, refuse_rows
 
 BATCH_DOUBLES = 2**17  # 1 MB: rows gathered at once stay in the cache
 LEAST_WEIGHT = 0.1  # of the mean row, from which on weights may be counts of rows

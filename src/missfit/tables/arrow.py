@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from missfit.tableio.problems import (
+from missfit.tables.problems import (
     TableError,
     as_line,
     refuse_absent,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from missfit.tableio.problems import (
+from missfit.tables.problems import (
     TableError,
     as_line,
     refuse_absent,

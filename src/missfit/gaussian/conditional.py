@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import special
 from scipy.stats import qmc
 
-from missfit.maps import AffineMaps
-from missfit.patterns import group_rows
-from missfit.tables import blocks
+from missfit.moments.blocks import blocks
+from missfit.moments.maps import AffineMaps
+from missfit.moments.patterns import group_rows
 
 
 def condition(

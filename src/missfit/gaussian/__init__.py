@@ -1,0 +1,1 @@
+"""Gaussian laws of (X, y), and how they are learned from rows with holes."""

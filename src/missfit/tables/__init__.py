@@ -1,0 +1,1 @@
+"""Every table enters here: arrays, frames, files and chunks of rows."""
