@@ -42,7 +42,7 @@ LINEAR = {
     "ExpandedLR": ExpandedLR(min_rows=30, fallback=ConstantImputedLR(), centred=True),
     "SelfMaskedLR": SelfMaskedLR(),
     "PartialPooling": PartialPooling(ConditionalImputedLR()),
-    "PatternMixtureLR": PatternMixtureLR(),
+    "PatternMixtureLR": PatternMixtureLR(random_state=0),
 }
 NETWORKS = {  # several seconds a table
     "MLP": MLP(random_state=0),
