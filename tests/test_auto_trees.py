@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from missfit.auto.trees import FlatTrees
-from missfit.estimators import trees
+from missfit.auto import trees
 
 
 def rows(n, d, seed=0):
