@@ -58,10 +58,10 @@ def test_a_fit_to_a_training_part_is_the_plain_fit_to_its_rows(
     estimator, weighted, rng
 ):
     table = table_of(rng, weighted=weighted)
-    cv = SPLITTERS[1]
-    whole, splits = all_and_splits(table, list(cv.split(table.X)))
-    pairs = [(split.train, rows) for split, (rows, _) in zip(splits, cv.split(table.X))]
-    for train, rows in [(whole, np.arange(len(table.X))), pairs[0]]:
+    pairs = list(SPLITTERS[1].split(table.X))
+    whole, splits = all_and_splits(table, pairs)
+    everything, first = (whole, np.arange(len(table.X))), (splits[0].train, pairs[0][0])
+    for train, rows in (everything, first):
         X, y, weight, _ = table.take(rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of rare patterns
@@ -74,12 +74,14 @@ def test_a_fit_to_a_training_part_is_the_plain_fit_to_its_rows(
 
 
 @pytest.mark.parametrize("cv", SPLITTERS, ids=lambda cv: str(cv)[:16])
-def test_the_moments_of_every_training_part_are_those_of_its_rows(cv, rng):
+def test_every_training_part_has_the_patterns_and_counts_of_its_rows(cv, rng):
     table = table_of(rng, weighted=True)
     rows = list(cv.split(table.X))
     whole, splits = all_and_splits(table, rows)
     trains = [(whole, np.arange(len(table.X)))]
-    trains += [(split.train, train) for split, (train, _) in zip(splits, rows)]
+    trains += [
+        (split.train, train) for split, (train, _) in zip(splits, rows, strict=True)
+    ]
     for training, index in trains:
         expected = PatternMoments.from_data(*table.take(index)[:3])
         for moments in (training.moments, sum(training.folds[1:], training.folds[0])):
@@ -91,7 +93,7 @@ def test_the_moments_of_every_training_part_are_those_of_its_rows(cv, rng):
             np.testing.assert_allclose(
                 moments.count[order], expected.count[expected_order]
             )
-    for split, (_, test) in zip(splits, rows):
+    for split, (_, test) in zip(splits, rows, strict=True):
         np.testing.assert_array_equal(split.test, test)
 
 
