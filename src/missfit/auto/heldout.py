@@ -58,7 +58,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
     What follows from chance in a candidate then follows from the seed alone.
     """
-    copy = clone(estimator)
+    copy: Any = clone(estimator)
     unset = {
         name: seed
         for name, value in copy.get_params().items()
