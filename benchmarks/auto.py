@@ -18,7 +18,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
 from missfit import AutoRegressor, PatternMoments
-from missfit.auto.regressor import default_candidates
+from missfit.auto.candidates import default_candidates
 from missfit.simulate import published, published_data
 
 warnings.simplefilter("ignore")

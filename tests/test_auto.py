@@ -28,9 +28,9 @@ from missfit import (
     PatternMixtureLR,
     SelfMaskedLR,
 )
-from missfit.auto.heldout import paired_gain
+from missfit.auto import candidates, regressor
+from missfit.auto.candidates import boosting
 from missfit.bayes import BayesPredictor, bayes_risk
-from missfit.estimators import auto
 from missfit.evidence.worth import law_drops
 from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
 
@@ -117,31 +117,6 @@ def test_the_scores_are_those_of_plain_refits_on_the_same_folds(rng):
         assert score.r2 == pytest.approx(1 - np.mean(error**2) / y.var(), abs=1e-6)
 
 
-def test_the_paired_standard_error_is_that_of_a_mean(rng):
-    loss, other = rng.random(500), rng.random(500)
-    gain = paired_gain(loss, other, np.ones(500))
-    gap = loss - other
-    assert gain.value == pytest.approx(gap.mean())
-    assert gain.standard_error == pytest.approx(gap.std() / np.sqrt(500))
-    # rows of one group are one observation
-    groups = np.arange(500) // 5
-    sums = (gap - gap.mean()).reshape(100, 5).sum(axis=1)
-    grouped = paired_gain(loss, other, np.ones(500), groups)
-    assert grouped.standard_error == pytest.approx(np.sqrt(np.sum(sums**2)) / 500)
-
-
-def test_the_weighted_standard_error_is_the_infinitesimal_jackknife(rng):
-    """Its square is the sum of (w_i d value / d w_i)^2, here by finite differences."""
-    gap, weight = rng.random(50), rng.random(50)
-    step = 1e-6 * np.eye(50)
-    slope = [np.average(gap, weights=weight + h) for h in step]
-    slope = (np.array(slope) - np.average(gap, weights=weight)) / 1e-6
-    expected = np.sqrt(np.sum((weight * slope) ** 2))
-    for factor in (1.0, 1e-8, 1e8):  # the unit of weights says nothing
-        gain = paired_gain(gap, np.zeros(50), factor * weight)
-        assert gain.standard_error == pytest.approx(expected, rel=1e-5)
-
-
 # --- weights ------------------------------------------------------------------------
 
 
@@ -160,7 +135,7 @@ def test_rows_that_hardly_weigh_do_not_choose_for_those_that_do(seed):
     noise = rng.standard_normal((250, 3)), 30 * rng.standard_normal(250)
     both = np.r_[X, noise[0]], np.r_[y, noise[1]]
     weight = np.r_[np.ones(250), np.full(250, 1e-4)]
-    model = AutoRegressor([EMLR(), auto.boosting()], cv=3, random_state=0)
+    model = AutoRegressor([EMLR(), boosting()], cv=3, random_state=0)
     alone = model.fit(X, y).score(X_test, y_test)
     # the noise keeps 1e-4 * 900 = 0.09 of squared error, 2 % of the variance of y
     assert model.fit(*both, weight).score(X_test, y_test) > alone - 0.05
@@ -174,7 +149,7 @@ def test_weights_mean_the_same_up_to_a_factor(rng, monkeypatch):
     for factor in (2.0**-40, 2.0**20):  # powers of 2, so that rounding is the same
         again = model.fit(X, y, factor * weight).predict(X)
         np.testing.assert_array_equal(again, expected)
-    monkeypatch.setattr(auto, "SAMPLE_ROWS", 150)
+    monkeypatch.setattr(regressor, "SAMPLE_ROWS", 150)
     linear = AutoRegressor([ConditionalImputedLR()], random_state=0)
     one, two = (
         linear.fit(chunks(X, y, factor * weight)).predict(X) for factor in (1.0, 1e-6)
@@ -183,7 +158,7 @@ def test_weights_mean_the_same_up_to_a_factor(rng, monkeypatch):
 
 
 def test_the_base_is_fitted_to_all_rows_of_a_source(rng, monkeypatch):
-    monkeypatch.setattr(auto, "SAMPLE_ROWS", 150)
+    monkeypatch.setattr(regressor, "SAMPLE_ROWS", 150)
     X, y = rows(rng, n=400)
     for base in (EMLR(), ConditionalImputedLR(), FactorizedLR(alphas=(1.0,))):
         model = AutoRegressor([base], random_state=0).fit(chunks(X, y, np.ones(400)))
@@ -214,7 +189,7 @@ def test_random_state_is_none_by_default_in_every_estimator():
 
 
 def test_random_state_rules_which_rows_of_a_source_are_drawn(rng, monkeypatch):
-    monkeypatch.setattr(auto, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(regressor, "SAMPLE_ROWS", 200)
     X, y = rows(rng, n=1000)
     # without a shuffle of the folds the scores depend on the rows drawn alone
     scores = [
@@ -286,7 +261,7 @@ def test_a_budget_of_time_leaves_candidates_out(rng):
 def test_some_rows_tell_whether_a_candidate_that_costs_by_the_row_has_hope(
     monkeypatch,
 ):
-    monkeypatch.setattr(auto, "SOME_ROWS", 500)
+    monkeypatch.setattr(candidates, "SOME_ROWS", 500)
     sizes = []
 
     class Counted(SelfMaskedLR):
@@ -445,7 +420,7 @@ def test_columns_that_boosting_cannot_take_are_left_out_of_each_fold(rng):
     odd[:20, 3] = rng.standard_normal(20)  # empty where the first fold is held out
     odd[::2, 4] = 7.0
     cv = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
-    model = AutoRegressor([EMLR(), auto.boosting()], cv=cv, random_state=0)
+    model = AutoRegressor([EMLR(), boosting()], cv=cv, random_state=0)
     model.fit(np.hstack([X, odd]), y)
     new = np.hstack([X, np.nan_to_num(odd, nan=1.5)])
     predicted = model.predict(np.vstack([new, np.full(8, np.nan)]))
@@ -462,7 +437,7 @@ def test_what_left_early_is_scored_by_its_gain_on_common_rows(rng):
     y[1000:] += 3 * y.std() * rng.standard_normal(1000)
     halves = np.arange(1000), np.arange(1000, 2000)
     cv = [halves[::-1], halves]
-    candidates = [EMLR(), ConstantImputedLR(), auto.boosting()]
+    candidates = [EMLR(), ConstantImputedLR(), boosting()]
     model = AutoRegressor(candidates, cv=cv, random_state=0).fit(X, y)
     reference, left, *flexible = model.scores_
     assert left.verdict == "behind"

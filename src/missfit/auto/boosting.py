@@ -1,4 +1,4 @@
-"""Flexible learners on the residuals of a base and beside it, joined by weights."""
+"""Flexible candidates on the residuals of a base and beside it, joined by weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANY_ROWS = 50_000  # from here on predictions take all threads
 
 
 class Part(NamedTuple):
-    """A flexible learner in the sum: its models of the folds, rounds and weight."""
+    """A flexible model in the sum: its models of the folds, rounds and weight."""
 
     name: str
     on_residuals: bool
@@ -72,7 +72,7 @@ class FoldModel(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """What a learner is fitted to, or scored on."""
+    """What a candidate is fitted to, or scored on."""
 
     inputs: NDArray[np.float64]
     target: NDArray[np.float64]
@@ -84,7 +84,7 @@ class Examples(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A learner's fit to one split."""
+    """A candidate's fit to one split."""
 
     model: FoldModel
     test: tuple  # inputs, base's prediction, rows
@@ -94,8 +94,8 @@ class Trial(NamedTuple):
 
 
 @dataclass
-class Learner:
-    """A flexible learner, fitted split by split to y or to the base's residuals."""
+class PartCandidate:
+    """A flexible candidate, fitted split by split to y or to the base's residuals."""
 
     estimator: Any
     name: str
@@ -114,9 +114,9 @@ class Learner:
         """The name, and what it is fitted to."""
         return f"{self.name} on {'residuals' if self.on_residuals else 'y'}"
 
-    def lacks(self, part: HeldOut) -> bool:
-        """Whether the learner has not been fitted to a split."""
-        return not any(test is part.test for _, _, test in self.tests)
+    def lacks(self, split: HeldOut) -> bool:
+        """Whether the candidate has not been fitted to a split."""
+        return not any(test is split.test for _, _, test in self.tests)
 
     def forget(self) -> None:
         """Drop the fits of a first look."""
@@ -124,7 +124,7 @@ class Learner:
         self.stage_loss, self.test_weight = [], []
 
     def judge(self, table: Table, residual: NDArray, rows: NDArray) -> Gain:
-        """Weigh the learner alone beside the base, on held-out rows."""
+        """Weigh the candidate alone beside the base, on held-out rows."""
         addition, weight = self.additions(), table.weight[rows]
         square = weight @ addition**2
         share = weight @ (addition * residual) / square if square else 0.0
@@ -150,7 +150,7 @@ class Learner:
         return Trial(model, place, loss, float(unseen.weight.sum()), seconds)
 
     def _examples(self, table: Table, rows: NDArray, base: NDArray) -> Examples:
-        """Return some rows as the learner meets them, given the base's prediction."""
+        """Return some rows as the candidate meets them, given the base's prediction."""
         target = table.y[rows] - base if self.on_residuals else table.y[rows]
         inputs = _inputs(table.X[rows], base, self.on_residuals)
         return Examples(inputs, target, table.weight[rows])
@@ -203,7 +203,7 @@ class Learner:
 
 
 class Stack(NamedTuple):
-    """Weights of the learners kept, and how much they gain over the base."""
+    """Weights of the candidates kept, and how much they gain over the base."""
 
     kept: list[int]
     weights: NDArray[np.float64]
@@ -252,30 +252,32 @@ def _inputs(X: NDArray, base: NDArray, on_residuals: bool) -> NDArray:
 
 
 class Parts(NamedTuple):
-    """What came of the flexible learners."""
+    """What came of the flexible candidates."""
 
     kept: list[Part]
     gain: Gain | None  # of all that are kept over the base, in R2
     base_r2: float  # of the base on all held-out rows; NaN where no part met them all
 
-    def score(self, learner: Learner, base_r2: float) -> Score:
-        """Return a learner's line of the table of candidates, given the base's R2.
+    def score(self, candidate: PartCandidate, base_r2: float) -> Score:
+        """Return a candidate's line of the table of candidates, given the base's R2.
 
-        A learner that was left out after the first split has met fewer rows than the
+        A candidate that was left out after the first split has met fewer rows than the
         base: its R2 is the base's, plus its gain on the rows that both have met.
         """
-        name = learner.title
+        name = candidate.title
         kept = [part for part in self.kept if part.name == name]
-        nothing = Score(name, np.nan, np.nan, np.nan, learner.seconds, learner.verdict)
-        if learner.gain is None:
+        nothing = Score(
+            name, np.nan, np.nan, np.nan, candidate.seconds, candidate.verdict
+        )
+        if candidate.gain is None:
             return nothing
-        verdict = learner.verdict
+        verdict = candidate.verdict
         if kept:
             verdict = f"kept: {kept[0].rounds} rounds, weight {kept[0].weight:.2f}"
         return nothing._replace(
-            r2=base_r2 + learner.gain.value,
-            gain=learner.gain.value,
-            standard_error=learner.gain.standard_error,
+            r2=base_r2 + candidate.gain.value,
+            gain=candidate.gain.value,
+            standard_error=candidate.gain.standard_error,
             verdict=verdict,
         )
 
@@ -294,16 +296,16 @@ def fit_parts(
     table: Table,
     base_estimator: Any,
     splits: list[HeldOut],
-    learners: list[Learner],
+    candidates: list[PartCandidate],
     seed: int,
     deadline: float,
 ) -> Parts:
-    """Return the learners that earn their place beside the base, with their weights."""
+    """Return the parts that earn their place beside the base, with their weights."""
     nothing = Parts([], None, np.nan)
-    if not learners or not splits:
+    if not candidates or not splits:
         return nothing
     rng = np.random.default_rng(seed)
-    left = _screened(table, base_estimator, splits[0], learners, rng, deadline)
+    left = _screened(table, base_estimator, splits[0], candidates, rng, deadline)
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits, left)
@@ -311,8 +313,8 @@ def fit_parts(
     base_part = np.concatenate([base for _, base, _ in left[0].tests])
     residual = table.y[rows] - base_part
     stack = stacked(table, rows, residual, [x.additions() for x in left])
-    for learner in left:
-        learner.judge(table, residual, rows)
+    for candidate in left:
+        candidate.judge(table, residual, rows)
     kept = [
         Part(x.title, x.on_residuals, x.models, x.best_rounds(), float(w))
         for x, w in zip((left[k] for k in stack.kept), stack.weights, strict=True)
@@ -322,49 +324,49 @@ def fit_parts(
     return Parts(kept, stack.gain.over(variance), float(1 - base_loss / variance))
 
 
-def _fit_splits(table, base_estimator, splits: list[HeldOut], learners) -> None:
-    """Fit learners to the splits, the first of which tells the number of rounds."""
+def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> None:
+    """Fit candidates to the splits, the first of which tells the number of rounds."""
 
-    def fitted(learner: Learner, part: HeldOut) -> Trial:
-        base = part.train.fit(base_estimator)
-        return learner.fit(table, base, part.train.rows, part.test)
+    def fitted(candidate: PartCandidate, split: HeldOut) -> Trial:
+        base = split.train.fit(base_estimator)
+        return candidate.fit(table, base, split.train.rows, split.test)
 
-    for part in splits:
-        part.train.fit(base_estimator)
+    for split in splits:
+        split.train.fit(base_estimator)
     # what is not boosting may have threads of its own
-    n_workers = n_threads() if all(boosts(x.estimator) for x in learners) else 1
+    n_workers = n_threads() if all(boosts(x.estimator) for x in candidates) else 1
     with ThreadPoolExecutor(n_workers) as pool:
         for some in (splits[:1], splits[1:]):
-            pairs = [(x, part) for part in some for x in learners if x.lacks(part)]
-            for (learner, _), trial in zip(
+            pairs = [(x, split) for split in some for x in candidates if x.lacks(split)]
+            for (candidate, _), trial in zip(
                 pairs, pool.map(lambda pair: fitted(*pair), pairs), strict=True
             ):
-                learner.keep(trial)
+                candidate.keep(trial)
 
 
-def _screened(table, base_estimator, part: HeldOut, learners, rng, deadline):
-    """Return the learners that a first split does not rule out.
+def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
+    """Return the candidates that a first split does not rule out.
 
     A large table is looked at through some of its rows; what comes out of it is then
     fitted again to all.
     """
-    train, test = part.train.rows, part.test
+    train, test = split.train.rows, split.test
     large = len(train) > SCREEN_ROWS
     if large:
         train = rng.permutation(train)[:SCREEN_ROWS]
         test = rng.permutation(test)[:SCREEN_ROWS]
-    base = part.train.fit(base_estimator)
+    base = split.train.fit(base_estimator)
     left = []
-    for learner in learners:
+    for candidate in candidates:
         if time.perf_counter() > deadline:
-            learner.verdict = "skipped: out of time"
+            candidate.verdict = "skipped: out of time"
             continue
-        learner.rounds = SCREEN_ROUNDS if large else 0
-        learner.keep(learner.fit(table, base, train, test))
-        residual = table.y[test] - learner.tests[0][1]
-        gain = learner.judge(table, residual, test)
+        candidate.rounds = SCREEN_ROUNDS if large else 0
+        candidate.keep(candidate.fit(table, base, train, test))
+        residual = table.y[test] - candidate.tests[0][1]
+        gain = candidate.judge(table, residual, test)
         if gain.wins(HOPEFUL if large else 0.0):
-            left.append(learner)
+            left.append(candidate)
         if large:
-            learner.forget()
+            candidate.forget()
     return left

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from missfit.estimators.base import PatternPredictor, are_folds, total_moments
-from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
-from missfit.estimators.emlr import EMLR
+from missfit.estimators.base import are_folds, total_moments
 from missfit.moments.pattern_moments import PatternMoments
 
 FEW_ROWS = 5_000  # below, five folds; from there on three are enough
@@ -60,7 +58,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
     What follows from chance in a candidate then follows from the seed alone.
     """
-    copy = clone(estimator)
+    copy: Any = clone(estimator)
     unset = {
         name: seed
         for name, value in copy.get_params().items()
@@ -101,11 +99,12 @@ class Training:
         return self._fitted[key]
 
     def _fit(self, estimator: Any) -> Any:
-        if isinstance(estimator, ConditionalImputedLR):
-            return estimator.fit_moments_given(self.fit(EMLR()), self.moments)
-        if isinstance(estimator, PatternPredictor):
-            return estimator.fit_moments(self.moments, folds=self.folds)
-        return self._fit_rows(estimator, self.rows)
+        if estimator.needs_rows:
+            return self._fit_rows(estimator, self.rows)
+        start = estimator.starts_from()
+        if start is not None:  # most often one that is at hand
+            return estimator.fit_moments_given(self.fit(start), self.moments)
+        return estimator.fit_moments(self.moments, folds=self.folds)
 
     def fit_some(self, estimator: Any, n_rows: int) -> Any:
         """Return the estimator fitted to so many of these rows, evenly spaced."""
@@ -147,20 +146,20 @@ def all_and_splits(
         return Training(table, everything, read(everything), []), []
     if not are_folds(splits, len(table.X)):
         whole = Training(table, everything, *_with_folds(read, everything))
-        parts = [
+        held_out = [
             HeldOut(Training(table, train, *_with_folds(read, train)), test)
             for train, test in splits
         ]
-        return whole, parts
+        return whole, held_out
     folds = [read(test) for _, test in splits]
-    parts = []
+    held_out = []
     for k, (train, test) in enumerate(splits):
         others = [fold for j, fold in enumerate(folds) if j != k]
         inner = others if len(others) > 1 else _with_folds(read, train)[1]
-        parts.append(
+        held_out.append(
             HeldOut(Training(table, train, total_moments(others), inner), test)
         )
-    return Training(table, everything, total_moments(folds), folds), parts
+    return Training(table, everything, total_moments(folds), folds), held_out
 
 
 def _with_folds(read, rows) -> tuple[PatternMoments, list[PatternMoments]]:

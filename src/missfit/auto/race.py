@@ -29,7 +29,7 @@ class Scout(NamedTuple):
 
 
 @dataclass
-class Runner:
+class Candidate:
     """A candidate of the race, and what is known of it so far."""
 
     estimator: Any
@@ -45,12 +45,12 @@ class Runner:
         """Squared errors of the held-out rows, by split."""
         return [error**2 for error in self.residual]
 
-    def run(self, part: HeldOut, table: Table, *, scout: Scout | None = None) -> None:
+    def run(self, split: HeldOut, table: Table, *, scout: Scout | None = None) -> None:
         """Fit to the training rows of a split, and predict the others."""
         start = time.perf_counter()
         try:
-            model = scout.fit(part.train) if scout else part.train.fit(self.estimator)
-            error = table.y[part.test] - model.predict(table.X[part.test])
+            model = scout.fit(split.train) if scout else split.train.fit(self.estimator)
+            error = table.y[split.test] - model.predict(table.X[split.test])
         except (ValueError, np.linalg.LinAlgError, FloatingPointError) as reason:
             self.out = f"failed: {reason}"
         else:
@@ -59,9 +59,7 @@ class Runner:
                 self.residual.append(error)
             else:
                 self.out = "failed: a prediction is not finite"
-            # without a sign of it, self-masking is the reference with more to learn
-            if getattr(model, "self_masked_", True) is False:
-                self.out = "no sign of self-masking"
+            self.out = self.out or model.why_not()
         self.seconds += time.perf_counter() - start
 
 
@@ -73,90 +71,95 @@ class Race:
     rows better by one paired standard error.
     """
 
-    runners: list[Runner]
+    candidates: list[Candidate]
     table: Table
     deadline: float = np.inf
     tests: list[NDArray[np.intp]] = field(default_factory=list)
 
-    def run(self, splits: list[HeldOut]) -> Runner:
+    @property
+    def reference(self) -> Candidate:
+        """The first candidate."""
+        return self.candidates[0]
+
+    def run(self, splits: list[HeldOut]) -> Candidate:
         """Run until the splits or all rivals are spent; return the winner."""
-        for part in splits:
-            self.tests.append(part.test)
-            for runner in self.alive():
+        for split in splits:
+            self.tests.append(split.test)
+            for candidate in self.alive():
                 late = time.perf_counter() > self.deadline
-                if late and runner is not self.runners[0]:
-                    runner.out = "skipped: out of time"
-                elif runner.scout and self._is_sent(runner.scout, part):
-                    self._run_after(runner.scout, runner, part)
+                if late and candidate is not self.reference:
+                    candidate.out = "skipped: out of time"
+                elif candidate.scout and self._is_sent(candidate.scout, split):
+                    self._run_after(candidate.scout, candidate, split)
                 else:
-                    runner.run(part, self.table)
+                    candidate.run(split, self.table)
             self._drop()
             if len(self.alive()) <= 1:
                 break
         return self.winner()
 
-    def _is_sent(self, scout: Scout, part: HeldOut) -> bool:
-        first, enough = len(self.tests) == 1, self._weight([part.test]) >= SCOUT_ROWS
-        return first and enough and len(part.train.rows) >= scout.least_rows
+    def _is_sent(self, scout: Scout, split: HeldOut) -> bool:
+        first, enough = len(self.tests) == 1, self._weight([split.test]) >= SCOUT_ROWS
+        return first and enough and len(split.train.rows) >= scout.least_rows
 
-    def _run_after(self, scout: Scout, runner: Runner, part: HeldOut) -> None:
+    def _run_after(self, scout: Scout, candidate: Candidate, split: HeldOut) -> None:
         """Run a candidate only if its scout comes near what the best gains.
 
         A scout that gains a third of it may stand for one that gains more than all.
         """
-        runner.run(part, self.table, scout=scout)
-        if runner.out:
+        candidate.run(split, self.table, scout=scout)
+        if candidate.out:
             return
-        rivals = [r for r in self.alive() if r is not runner and r.residual]
+        rivals = [r for r in self.alive() if r is not candidate and r.residual]
         if not rivals:
             return
         best = min(rivals, key=self.mean_loss)
-        found = self.gain(runner, rivals[0])
+        found = self.gain(candidate, rivals[0])
         if found.wins() and found.value > self.gain(best, rivals[0]).value / 3:
-            runner.residual = []
-            runner.run(part, self.table)
+            candidate.residual = []
+            candidate.run(split, self.table)
         else:
-            runner.out = f"behind with {scout.name}"
+            candidate.out = f"behind with {scout.name}"
 
-    def alive(self) -> list[Runner]:
+    def alive(self) -> list[Candidate]:
         """Return those still in the race."""
-        return [runner for runner in self.runners if not runner.out]
+        return [candidate for candidate in self.candidates if not candidate.out]
 
-    def gain(self, runner: Runner, over: Runner) -> Gain:
+    def gain(self, candidate: Candidate, over: Candidate) -> Gain:
         """Gain of one candidate over another, on the rows that both have met."""
-        n, rows = self._met(runner, over)
+        n, rows = self._met(candidate, over)
         if n == 0:
             return Gain(0.0, np.inf)
         groups = None if self.table.groups is None else self.table.groups[rows]
         return paired_gain(
             np.concatenate(over.loss[:n]),
-            np.concatenate(runner.loss[:n]),
+            np.concatenate(candidate.loss[:n]),
             self.table.weight[rows],
             groups,
         )
 
-    def _met(self, *runners: Runner) -> tuple[int, NDArray[np.intp]]:
+    def _met(self, *candidates: Candidate) -> tuple[int, NDArray[np.intp]]:
         """Return how many splits all of these have met, and their held-out rows."""
-        n = min(len(runner.residual) for runner in runners)
+        n = min(len(candidate.residual) for candidate in candidates)
         return n, np.concatenate([np.empty(0, dtype=np.intp), *self.tests[:n]])
 
     def _weight(self, tests: list[NDArray[np.intp]]) -> float:
         """Return how many rows these count for."""
         return float(sum(self.table.weight[test].sum() for test in tests))
 
-    def winner(self) -> Runner:
+    def winner(self) -> Candidate:
         """Return the best of those that beat the reference, or the reference."""
         alive = self.alive()
         if not alive:
-            reasons = "; ".join(f"{r.name} {r.out}" for r in self.runners)
+            reasons = "; ".join(f"{r.name} {r.out}" for r in self.candidates)
             raise ValueError(f"no candidate could be fitted: {reasons}.")
-        reference = self.runners[0]
+        reference = self.reference
         if reference.out:
             return min(alive, key=self.mean_loss)
         better = [r for r in alive if r is reference or self.gain(r, reference).wins()]
         return min(better, key=self.mean_loss)
 
-    def scores(self, winner: Runner, winner_r2: float = np.nan) -> list[Score]:
+    def scores(self, winner: Candidate, winner_r2: float = np.nan) -> list[Score]:
         """Return the lines of the table of candidates.
 
         Candidates that left early have met fewer rows, which may be easier or harder
@@ -166,63 +169,69 @@ class Race:
 
         Parameters
         ----------
-        winner : Runner
+        winner : Candidate
         winner_r2 : float
             Its R2, where more held-out rows than those of the race have told it.
         """
-        reference = self.runners[0]
+        reference = self.reference
         if not reference.residual:  # it failed at once
             reference = winner
         level = self.r2(reference)
         if np.isfinite(winner_r2):
             level = winner_r2 - self.r2_gain(winner, reference).value
-        return [self._score(r, reference, winner, level) for r in self.runners]
+        return [self._score(r, reference, winner, level) for r in self.candidates]
 
     def _score(
-        self, runner: Runner, reference: Runner, winner: Runner, level: float
+        self,
+        candidate: Candidate,
+        reference: Candidate,
+        winner: Candidate,
+        level: float,
     ) -> Score:
-        standing = "the reference" if runner is reference else "in the race"
-        verdict = runner.out or standing
-        if runner is winner:
+        standing = "the reference" if candidate is reference else "in the race"
+        verdict = candidate.out or standing
+        if candidate is winner:
             verdict = "chosen"
-        score = Score(runner.name, np.nan, np.nan, np.nan, runner.seconds, verdict)
-        if runner is reference:
+        score = Score(
+            candidate.name, np.nan, np.nan, np.nan, candidate.seconds, verdict
+        )
+        if candidate is reference:
             return score._replace(r2=level)
-        if not runner.residual:
+        if not candidate.residual:
             return score
-        gain, error = self.r2_gain(runner, reference)
+        gain, error = self.r2_gain(candidate, reference)
         return score._replace(r2=level + gain, gain=gain, standard_error=error)
 
-    def r2_gain(self, runner: Runner, over: Runner) -> Gain:
+    def r2_gain(self, candidate: Candidate, over: Candidate) -> Gain:
         """Gain of one candidate over another in R2, on the rows that both have met."""
-        n, rows = self._met(runner, over)
-        return self.gain(runner, over).over(self.table.variance(rows) if n else 1.0)
+        n, rows = self._met(candidate, over)
+        return self.gain(candidate, over).over(self.table.variance(rows) if n else 1.0)
 
-    def r2(self, runner: Runner) -> float:
+    def r2(self, candidate: Candidate) -> float:
         """Return the R2 of a candidate on the held-out rows that it has met."""
-        n, rows = self._met(runner)
+        n, rows = self._met(candidate)
         if n == 0:
             return np.nan
-        return 1 - self.mean_loss(runner) / self.table.variance(rows)
+        return 1 - self.mean_loss(candidate) / self.table.variance(rows)
 
-    def mean_loss(self, runner: Runner) -> float:
+    def mean_loss(self, candidate: Candidate) -> float:
         """Return the mean squared error of a candidate on the held-out rows it met."""
-        if not runner.loss:
+        if not candidate.loss:
             return np.inf
-        weight = self.table.weight[self._met(runner)[1]]
-        return float(weight @ np.concatenate(runner.loss) / weight.sum())
+        weight = self.table.weight[self._met(candidate)[1]]
+        return float(weight @ np.concatenate(candidate.loss) / weight.sum())
 
     def _drop(self) -> None:
         """Let go of the hopeless and of those that are not ahead of the reference."""
         alive, n_rows = self.alive(), self._weight(self.tests)
         if len(alive) < 2 or n_rows < SOME_ROWS:
             return
-        best, reference = min(alive, key=self.mean_loss), self.runners[0]
+        best, reference = min(alive, key=self.mean_loss), self.reference
         least = SLIGHT if n_rows >= ENOUGH_ROWS else -1.0
         raced = not reference.out
-        for runner in alive:
-            behind = self.gain(best, runner).wins(HOPELESS)
-            lost = raced and runner is not reference
-            lost = lost and not self.gain(runner, reference).ahead(least)
-            if runner is not best and (behind or lost):
-                runner.out = "behind"
+        for candidate in alive:
+            behind = self.gain(best, candidate).wins(HOPELESS)
+            lost = raced and candidate is not reference
+            lost = lost and not self.gain(candidate, reference).ahead(least)
+            if candidate is not best and (behind or lost):
+                candidate.out = "behind"

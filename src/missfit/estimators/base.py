@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.gaussian.conditional import ScaledGaussian
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import (
     PatternMoments,
@@ -143,6 +144,67 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
         tags.input_tags.allow_nan = True
         tags.target_tags.multi_output = True
         return tags
+
+    def _feature_names(self) -> list[str]:
+        """Return the names of the features at fit, or x0, x1, ... where X had none."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    # --- what a choice among predictors asks, with the answers of most of them ---
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the fit sees rows: there is no `fit_moments`."""
+        return not hasattr(self, "fit_moments")
+
+    def starts_from(self) -> Any:
+        """Return the predictor whose fit to the same moments this one starts from.
+
+        Where it is not None, ``fit_moments_given(fitted, moments)`` is the same as
+        `fit_moments`, without the time of that other fit.
+        """
+        return None
+
+    def scout(self) -> Any:
+        """Return a cheaper predictor of the same kind, or None.
+
+        It is sent ahead where rows are many: what it gains on held-out rows tells
+        whether this one is worth its cost. One that needs rows is given some of them.
+        """
+        return None
+
+    def with_chosen_strength(self) -> Any:
+        """Return an unfitted copy with the ridge strength that this fit has chosen."""
+        fitted: Any = self
+        free: Any = clone(self)
+        if "alphas" in free.get_params(deep=False):
+            free.set_params(alphas=(fitted.alpha_,))
+        return free
+
+    def why_not(self) -> str:
+        """Say why this fit has nothing to add to simpler ones; "" where it may."""
+        return ""
+
+    def self_masking_found(self) -> bool | None:
+        """Whether the fit finds that values hide themselves; None if it cannot tell."""
+        return None
+
+    def laws(self) -> list[tuple[ScaledGaussian, NDArray[np.float64]]]:
+        """Return the Gaussian laws of X, each with its share of each pattern at fit.
+
+        Under them ``coef_`` is the regression of y on complete X. An empty list means
+        that the model has no such law.
+        """
+        return []
+
+    def risk_drops(self, X: Any) -> NDArray[np.float64] | None:
+        """Return the drop in the risk, over rows X, if each feature were measured.
+
+        None where it follows from `laws`, or where the model cannot tell.
+        """
+        return None
 
 
 class PatternPredictor(NanRegressor):

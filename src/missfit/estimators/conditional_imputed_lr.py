@@ -71,7 +71,11 @@ class ConditionalImputedLR(PatternPredictor):
     """
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
-        self._fit_given(EMLR().fit_moments(moments), moments)
+        self._fit_given(self.starts_from().fit_moments(moments), moments)
+
+    def starts_from(self) -> EMLR:
+        """Return EMLR, whose Gaussian imputes."""
+        return EMLR()
 
     def fit_moments_given(self, em: EMLR, moments: PatternMoments):
         """Fit to moments as `fit_moments`, given the EMLR fitted to the same."""

@@ -216,6 +216,10 @@ class EMLR(PatternPredictor):
         """Return the Gaussian of X, in units in which no feature is large."""
         return self._standard_
 
+    def laws(self) -> list[tuple[ScaledGaussian, NDArray[np.float64]]]:
+        """Return the Gaussian of X, to which all patterns belong."""
+        return [(self._standard_, np.ones(len(self.patterns_)))]
+
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         return regression_maps(
             self._standard_,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -224,9 +225,16 @@ class PatternMixtureLR(PatternPredictor):
         self.intercept_ = float(intercept[0]) if one else intercept
         self.residual_variance_ = float(variance[0]) if one else variance
 
-    def component_laws(self) -> list[ScaledGaussian]:
-        """Return the Gaussian of X of each component, in standard units."""
-        return self._laws_
+    def laws(self) -> list[tuple[ScaledGaussian, NDArray[np.float64]]]:
+        """Return the Gaussian of X of each component, with its responsibilities."""
+        return list(zip(self._laws_, self.responsibilities_.T, strict=True))
+
+    def scout(self) -> PatternMixtureLR | None:
+        """Return two components: a search for their number is most of the cost."""
+        if self.n_components is not None:
+            return None
+        two: Any = clone(self)
+        return two.set_params(n_components=2)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict rows, NaN where missing.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,6 +40,7 @@ START_ROWS = 10_000  # rows of a first fit, where there are twice as many and mo
 START_TOL = 1e-3  # of plain EM and of this first fit
 CURVE_ROWS = 10  # observed values that a masking curve is learned from, at least
 LEVEL = 0.01  # chance to claim self-masking where there is none
+SCOUT_TOL = 5.0  # times tol: a scout need not be exact
 EP_TOL = 1e-8  # of predictions, in prior standard deviations
 
 
@@ -246,6 +248,19 @@ class SelfMaskedLR(NanRegressor):
         whole[self._used_] = values
         return whole
 
+    def scout(self) -> SelfMaskedLR:
+        """Return a rougher fit; it costs by the row, so that some rows are enough."""
+        rough: Any = clone(self)
+        return rough.set_params(tol=SCOUT_TOL * self.tol)
+
+    def self_masking_found(self) -> bool:
+        """Whether the slope of a masking curve differs from 0, as ``self_masked_``."""
+        return self.self_masked_
+
+    def why_not(self) -> str:
+        """Without a sign of self-masking it is EMLR with more to learn."""
+        return "" if self.self_masked_ else "no sign of self-masking"
+
     def risk_drops(self, X: Any) -> NDArray[np.float64]:
         """Return the drop in the risk if each feature were always measured.
 
@@ -338,18 +353,15 @@ class SelfMaskedLR(NanRegressor):
         matplotlib Axes
         """
         check_is_fitted(self)
-        if ax is None:
-            ax = _new_axes()
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
+        ax = _new_axes() if ax is None else ax
+        names = self._feature_names()
         spread = np.sqrt(np.diag(self.covariance_))[: self.n_features_in_]
         units = np.linspace(-2, 2, 81)
         grid = self.mean_[: self.n_features_in_] + units[:, None] * spread
         curves = special.ndtr(self.masking_bias_ + self.masking_slope_ * grid)
         for j in np.flatnonzero(np.isfinite(self.masking_bias_)):
             style = "-" if self.self_masked_features_[j] else ":"
-            ax.plot(units, curves[:, j], style, label=str(names[j]))
+            ax.plot(units, curves[:, j], style, label=names[j])
         ax.set_xlabel("value, in standard deviations from the mean")
         ax.set_ylabel("probability of being missing")
         ax.set_ylim(0, 1)
@@ -380,8 +392,7 @@ def _with_complete_rows(mean, cov, rows, weight, d: int):
     gap = rows - centre
     second = (weight[:, None] * gap).T @ gap / weight.sum()
     slopes = regression_slopes(second[:d, :d], second[:d, d:])
-    residual = second[d:, d:] - slopes.T @ second[:d, d:]
-    residual = at_least(residual, FLOOR)
+    residual = at_least(second[d:, d:] - slopes.T @ second[:d, d:], FLOOR)
     cross = cov[:d, :d] @ slopes
     target = centre[d:] + (mean[:d] - centre[:d]) @ slopes
     return np.append(mean[:d], target), np.block(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from missfit.auto import trees
 from missfit.auto.trees import FlatTrees
-from missfit.estimators import trees
 
 
 def rows(n, d, seed=0):

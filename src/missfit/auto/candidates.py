@@ -1,0 +1,133 @@
+"""What `AutoRegressor` tries: the candidates that suit a table, and their scouts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from missfit.auto.boosting import PartCandidate
+from missfit.auto.heldout import seeded
+from missfit.auto.race import Candidate, Scout
+from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
+from missfit.estimators.emlr import EMLR
+from missfit.estimators.factorized_lr import FactorizedLR
+from missfit.estimators.partial_pooling import PartialPooling
+from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.self_masked_lr import SelfMaskedLR
+from missfit.moments.pattern_moments import PatternMoments
+
+MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
+MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
+POOLED_ROWS = 10  # rows for each pattern from which on it may have a model of its own
+MIXED_ROWS = 20  # rows for each feature from which on there are components to find
+SOME_ROWS = 20_000  # that tell whether a candidate which costs by the row has hope
+
+
+class Candidates(NamedTuple):
+    """The linear predictors that may be the base, and the flexible ones beside it."""
+
+    linear: list[Any]
+    flexible: list[Any]
+
+    def for_the_race(self, seed: int) -> list[Candidate]:
+        """Return the linear ones with their names and scouts, the reference first."""
+        return [
+            Candidate(model, name, scout_of(model))
+            for model, name in zip(
+                [seeded(c, seed) for c in self.linear],
+                _names(self.linear),
+                strict=True,
+            )
+        ]
+
+    def for_the_parts(self, seed: int) -> list[PartCandidate]:
+        """Return each flexible one twice: to learn the base's residuals, and y."""
+        return [
+            PartCandidate(seeded(model, seed), name, on_residuals)
+            for model, name in zip(self.flexible, _names(self.flexible), strict=True)
+            for on_residuals in (True, False)
+        ]
+
+
+def candidates_of(chosen: Any, moments: PatternMoments) -> Candidates:
+    """Return the candidates that a user chose, or by default those that suit a table.
+
+    Parameters
+    ----------
+    chosen : list of regressors, or None
+        Those with ``is_linear`` may be the base, and answer what
+        `missfit.estimators.base.NanRegressor` is asked; the others are flexible.
+    moments : PatternMoments
+    """
+    every = list(default_candidates(moments) if chosen is None else chosen)
+    if not every or not all(_is_regressor(c) for c in every):
+        raise ValueError(
+            f"candidates={chosen!r}; give a list of regressors, such as "
+            "[EMLR(), HistGradientBoostingRegressor()], or None."
+        )
+    linear = [c for c in every if getattr(c, "is_linear", False)]
+    flexible = [c for c in every if not getattr(c, "is_linear", False)]
+    if not (~moments.patterns).any():
+        flexible = []  # nothing was observed: nothing to learn from
+    return Candidates(linear or [EMLR()], flexible)
+
+
+def default_candidates(moments: PatternMoments) -> list[Any]:
+    """Return the candidates that suit a table.
+
+    - always: EMLR (the reference), ConditionalImputedLR, gradient boosting
+    - where values are missing: SelfMaskedLR; with at most 20 features FactorizedLR
+    - and where patterns have 10 rows on average: PartialPooling(FactorizedLR())
+    - at most 12 features, and 20 rows for each: PatternMixtureLR
+    """
+    d, n = moments.n_features, moments.count.sum()
+    linear: list[Any] = [EMLR(), ConditionalImputedLR()]
+    if moments.patterns.any() and d <= MAX_PAIRED:
+        linear.append(FactorizedLR())
+        if len(moments) > 1 and n >= POOLED_ROWS * len(moments):
+            linear.append(PartialPooling(FactorizedLR(alphas=(10.0,))))
+    if moments.patterns.any():
+        linear.append(SelfMaskedLR())
+    if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
+        # fixed starts, so that chance is in the folds and in boosting alone: other
+        # seeds move its R2 by up to 6e-4 (750 rows of 10 features, mixture 3)
+        linear.append(PatternMixtureLR(random_state=0))
+    return [*linear, boosting()]
+
+
+def boosting() -> HistGradientBoostingRegressor:
+    """Gradient boosting for the flexible parts; the rounds are chosen later."""
+    no: Any = False
+    return HistGradientBoostingRegressor(learning_rate=0.07, early_stopping=no)
+
+
+def scout_of(candidate: Any) -> Scout | None:
+    """Return what goes ahead of a linear candidate that is dear where rows are many.
+
+    One that needs rows is fitted to `SOME_ROWS` of them, where there are twice as many.
+    """
+    cheaper = candidate.scout()
+    if cheaper is None:
+        return None
+    if cheaper.needs_rows:
+        return Scout(
+            f"{SOME_ROWS:,} rows",
+            lambda train: train.fit_some(cheaper, SOME_ROWS),
+            least_rows=2 * SOME_ROWS,
+        )
+    return Scout(repr(cheaper), lambda train: train.fit(cheaper))
+
+
+def _is_regressor(candidate: Any) -> bool:
+    return isinstance(candidate, BaseEstimator) and is_regressor(candidate)
+
+
+def _names(candidates: list[Any]) -> list[str]:
+    """Return their class names; all parameters too, where several share the class."""
+    kinds = [type(c).__name__ for c in candidates]
+    return [
+        kind if kinds.count(kind) == 1 else " ".join(repr(c).split())
+        for kind, c in zip(kinds, candidates, strict=True)
+    ]

@@ -1,0 +1,132 @@
+"""Why the default predicts as it does: what `AutoRegressor.explain` gathers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.auto.boosting import Part, PartCandidate, Parts
+from missfit.auto.explanation import Explanation, Score, regime_of
+from missfit.auto.heldout import HeldOut, Training
+from missfit.auto.race import Candidate, Race
+from missfit.estimators.emlr import EMLR
+from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
+from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
+from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
+
+DROP_ROWS = 2_000  # rows that tell which feature is worth measuring, row by row
+
+
+class Outcome(NamedTuple):
+    """What came of a fit: the base among its rivals, and the parts beside it."""
+
+    whole: Training
+    splits: list[HeldOut]
+    race: Race
+    winner: Candidate
+    part_candidates: list[PartCandidate]
+    parts: Parts
+
+    def explanation(self, feature_names: list[str]) -> Explanation:
+        """Return all that `AutoRegressor.explain` tells."""
+        y, weight = self.whole.table.y, self.whole.table.weight
+        mean = np.average(y, weights=weight)
+        return Explanation(
+            candidates=self.scores(),
+            choice=" + ".join([self.winner.name, *(p.name for p in self.parts.kept)]),
+            reason=self.reason(),
+            regime=regime_of(self.whole.moments),
+            mechanism=self.mechanism(),
+            worth=self.worth(),
+            feature_names=feature_names,
+            target_variance=float(np.average((y - mean) ** 2, weights=weight)),
+        )
+
+    def scores(self) -> list[Score]:
+        """Return the lines of all candidates, linear and flexible."""
+        scores = self.race.scores(self.winner, self.parts.base_r2)
+        pairs = zip(self.race.candidates, scores, strict=True)
+        base_r2 = next(score.r2 for c, score in pairs if c is self.winner)
+        return scores + [self.parts.score(c, base_r2) for c in self.part_candidates]
+
+    def reason(self) -> str:
+        """Say why this base was chosen, and what the parts add."""
+        winner, reference = self.winner, self.race.reference
+        if not self.race.tests:
+            words = f"too few rows to hold some out: {winner.name} is the reference."
+        elif winner is reference:
+            words = (
+                f"{winner.name} is the reference, and no other base predicts the "
+                "held-out rows better by one standard error."
+            )
+        else:
+            gain = self.race.gain(winner, reference)
+            ratio = gain.value / gain.standard_error if gain.standard_error else np.inf
+            words = (
+                f"{winner.name} predicts the held-out rows better than "
+                f"{reference.name} by {ratio:.1f} standard errors."
+            )
+        return f"{words} {self.parts.reason()}".strip()
+
+    def mechanism(self) -> Mechanism:
+        """Return what the table tells of why values are missing."""
+        em = self.whole.fit(EMLR())
+        rows = rows_of(*self.whole.table)
+        found = mechanism(rows, (em.mean_, em.covariance_))
+        return with_self_masking(found, self.self_masking())
+
+    def self_masking(self) -> SelfMaskingTrial | None:
+        """Return how a model of self-masking did; None where none was in the race."""
+        found = [
+            (candidate, has_slopes)
+            for candidate in self.race.candidates
+            if candidate.residual
+            and (has_slopes := candidate.model.self_masking_found()) is not None
+        ]
+        if not found:
+            return None
+        candidate, has_slopes = found[0]
+        race, reference, winner = self.race, self.race.reference, self.winner
+        gain = race.r2_gain(candidate, reference)
+        beaten = candidate is not winner and race.gain(winner, candidate).wins(BEATEN)
+        return SelfMaskingTrial(
+            reference.name,
+            gain.value,
+            gain.standard_error,
+            winner.name if beaten else "",
+            has_slopes,
+        )
+
+    def worth(self) -> Worth:
+        """Return drops by the law of a linear model, on held-out rows of another."""
+        kept, winner = self.parts.kept, self.winner.estimator
+        if not kept:
+            return law_worth(risk_drops(self.whole, self.whole.fit(winner)))
+        folds = []
+        for k, split in enumerate(self.splits):
+            base = split.train.fit(winner)
+            parts = [part._replace(models=[part.models[k]]) for part in kept]
+            folds.append(Fold(partial(sum_of_parts, base, parts), split.test))
+        return heldout_worth(rows_of(*self.whole.table), folds)
+
+
+def sum_of_parts(base: Any, parts: list[Part], X: NDArray) -> NDArray[np.float64]:
+    """Return base(x) + the sum of the parts' weights times what they add."""
+    guess = base.predict(X)
+    return guess + sum(part.weight * part.predict(X, guess) for part in parts)
+
+
+def risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
+    """Return drops as the base tells them, by its laws, or by EM's if it has none."""
+    step = max(1, len(whole.rows) // DROP_ROWS)
+    told = base.risk_drops(whole.table.X[whole.rows[::step]])
+    if told is not None:
+        return told
+    moments = whole.moments
+    model = base if base.laws() else whole.fit(EMLR())
+    laws, of_pattern = zip(*model.laws(), strict=True)
+    share = moments.count / moments.count.sum()
+    return law_drops(laws, share * np.array(of_pattern), model.coef_, moments.patterns)

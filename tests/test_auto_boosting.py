@@ -1,0 +1,116 @@
+"""The flexible parts beside a base, against scikit-learn's fits and least squares."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+from conftest import hide
+from missfit import EMLR
+from missfit.auto.boosting import PartCandidate, boosts, fit_parts, stacked
+from missfit.auto.candidates import boosting
+from missfit.auto.heldout import Table, all_and_splits, seeded
+
+CV = KFold(3, shuffle=True, random_state=0)
+
+
+def curved(rng, n=400):
+    X = rng.standard_normal((n, 3))
+    y = X[:, 0] + 2 * np.sin(2 * X[:, 1]) + 0.3 * rng.standard_normal(n)
+    return Table(hide(rng, X, 0.1), y, np.ones(n), None)
+
+
+def parts_of(table, estimator, ways=(True, False), deadline=np.inf):
+    candidates = [PartCandidate(seeded(estimator, 0), "part", way) for way in ways]
+    _, splits = all_and_splits(table, list(CV.split(table.X)))
+    return fit_parts(table, EMLR(), splits, candidates, 0, deadline), candidates
+
+
+def test_a_part_on_y_is_the_mean_of_scikit_learn_s_own_fits_to_the_folds(rng):
+    table = curved(rng)
+    parts, _ = parts_of(table, boosting(), ways=(False,))
+    (part,) = parts.kept
+    # grown in steps, looked at after each: the same trees as in one go
+    plain = clone(boosting()).set_params(max_iter=part.rounds, random_state=0)
+    every = [
+        clone(plain).fit(table.X[train], table.y[train]).predict(table.X)
+        for train, _ in CV.split(table.X)
+    ]
+    base = EMLR().fit(table.X, table.y).predict(table.X)
+    added = part.predict(table.X, base)
+    np.testing.assert_allclose(added, np.mean(every, axis=0) - base, atol=1e-10)
+
+
+def test_a_part_on_residuals_sees_the_base_s_prediction_of_its_own_fold(rng):
+    table = curved(rng)
+    cubic = make_pipeline(SimpleImputer(), PolynomialFeatures(3), Ridge(1.0))
+    parts, _ = parts_of(table, cubic, ways=(True,))
+    (part,) = parts.kept
+    whole = EMLR().fit(table.X, table.y).predict(table.X)
+    expected = []
+    for train, _ in CV.split(table.X):
+        X, y = table.X[train], table.y[train]
+        guess = EMLR().fit(X, y).predict(X)
+        plain = clone(cubic).fit(np.column_stack([X, guess]), y - guess)
+        expected.append(plain.predict(np.column_stack([table.X, whole])))
+    # EM ends within 1e-5 of the same base, by moments of folds and by rows
+    added = part.predict(table.X, whole)
+    np.testing.assert_allclose(added, np.mean(expected, axis=0), atol=1e-3)
+
+
+def test_the_base_is_scored_as_by_cross_validation(rng):
+    table = curved(rng)
+    parts, _ = parts_of(table, boosting())
+    expected = cross_val_predict(EMLR(), table.X, table.y, cv=CV)
+    # moments are added up in another order; EM stops at 1e-5 of the likelihood
+    assert parts.base_r2 == pytest.approx(r2_score(table.y, expected), abs=1e-5)
+
+
+def test_the_weights_are_those_of_least_squares_where_all_lie_inside(rng):
+    additions = rng.standard_normal((2, 500))
+    residual = np.array([0.6, 0.3]) @ additions + 0.1 * rng.standard_normal(500)
+    weight = rng.random(500)
+    table = Table(np.empty((500, 0)), residual, weight, None)
+    stack = stacked(table, np.arange(500), residual, list(additions))
+    expected = Ridge(1e-12, fit_intercept=False).fit(additions.T, residual, weight)
+    assert stack.kept == [0, 1]  # the most useful first
+    np.testing.assert_allclose(stack.weights, expected.coef_, rtol=1e-6)
+    loss = (residual - stack.weights @ additions) ** 2
+    gain = np.average(residual**2 - loss, weights=weight)
+    assert stack.gain.value == pytest.approx(gain)
+
+
+def test_weights_stay_between_0_and_1_and_noise_has_none(rng):
+    useful, noise = rng.standard_normal((2, 500))
+    noise -= (noise @ useful / (useful @ useful) + 0.1) * useful  # leads away from it
+    table = Table(np.empty((500, 0)), 3 * useful, np.ones(500), None)
+    stack = stacked(table, np.arange(500), 3 * useful, [noise, useful])
+    assert stack.kept == [1]
+    assert stack.weights.tolist() == pytest.approx([1.0], abs=1e-6)
+    nothing = stacked(table, np.arange(500), -useful, [useful])
+    assert nothing.kept == []
+    assert nothing.gain.value == 0
+
+
+def test_what_does_not_help_is_left_out_and_what_is_late_is_skipped(rng):
+    table = curved(rng)
+    noise = table._replace(y=rng.standard_normal(len(table.y)))
+    parts, candidates = parts_of(noise, boosting())
+    assert not parts.kept
+    assert {c.verdict for c in candidates} == {"left out"}
+    assert "No flexible part" in parts.reason()
+    parts, candidates = parts_of(table, boosting(), deadline=0.0)
+    assert not parts.kept
+    assert {c.verdict for c in candidates} == {"skipped: out of time"}
+    assert np.isnan(parts.score(candidates[0], 0.5).r2)
+
+
+def test_only_what_grows_in_rounds_boosts():
+    assert boosts(HistGradientBoostingRegressor())
+    assert not boosts(RandomForestRegressor())

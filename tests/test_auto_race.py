@@ -1,0 +1,130 @@
+"""The race for the base, run by predictors whose errors are known beforehand."""
+
+import numpy as np
+import pytest
+from scipy.stats import sem
+from sklearn.metrics import r2_score
+
+from missfit.auto.heldout import Table, all_and_splits
+from missfit.auto.race import Candidate, Race, Scout
+from missfit.estimators.base import NanRegressor
+
+
+class Column(NanRegressor):
+    """Predicts by a column of X: its errors are what the test put there."""
+
+    is_linear = True
+
+    def __init__(self, j, against="", failure=None):
+        self.j = j
+        self.against = against
+        self.failure = failure
+
+    def fit(self, X, y, sample_weight=None):
+        if self.failure:
+            raise self.failure
+        return self
+
+    def predict(self, X):
+        return X[:, self.j]
+
+    def why_not(self):
+        return self.against
+
+
+def race_of(rng, spreads, n=1000, n_folds=4, **options):
+    """A race of columns, whose errors have these standard deviations."""
+    y = rng.standard_normal(n)
+    noise = rng.standard_normal((n, len(spreads)))
+    table = Table(y[:, None] + noise * spreads, y, np.ones(n), None)
+    columns = [Candidate(Column(j), f"column {j}") for j in range(len(spreads))]
+    tests = np.array_split(np.arange(n), n_folds)
+    rows = [(np.setdiff1d(np.arange(n), test), test) for test in tests]
+    return Race(columns, table, **options), all_and_splits(table, rows)[1]
+
+
+def test_gains_and_scores_are_the_plain_means_over_held_out_rows(rng):
+    race, splits = race_of(rng, [0.5, 0.51, 0.49], n=400)
+    winner = race.run(splits)
+    X, y, *_ = race.table
+    loss = (X - y[:, None]) ** 2
+    for j, candidate in enumerate(race.candidates):
+        assert race.r2(candidate) == pytest.approx(r2_score(y, X[:, j]))
+        gain = race.gain(candidate, race.reference)
+        assert gain.value == pytest.approx(np.mean(loss[:, 0] - loss[:, j]))
+        error = sem(loss[:, 0] - loss[:, j], ddof=0)
+        assert gain.standard_error == pytest.approx(error)
+    scores = race.scores(winner)
+    for j, score in enumerate(scores):
+        assert score.r2 == pytest.approx(r2_score(y, X[:, j]))
+
+
+@pytest.mark.parametrize(("shift", "winner"), [(0.5, 0), (1.5, 1)])
+def test_the_reference_stays_unless_beaten_by_one_standard_error(shift, winner, rng):
+    race, splits = race_of(rng, [1.0, 1.0], n=400)  # too few to leave early
+    gap = rng.standard_normal(400)
+    gap += shift * sem(gap, ddof=0) - gap.mean()
+    loss = np.column_stack([10 + gap, np.full(400, 10.0)])
+    X = race.table.y[:, None] + np.sqrt(loss)
+    race = Race(race.candidates, race.table._replace(X=X))
+    rows = [(split.train.rows, split.test) for split in splits]
+    assert race.run(all_and_splits(race.table, rows)[1]) is race.candidates[winner]
+
+
+def test_the_hopeless_leave_after_the_first_rows_and_are_scored_on_common_rows(rng):
+    race, splits = race_of(rng, [0.5, 5.0, 0.2], n=4000)
+    assert race.run(splits) is race.candidates[2]
+    assert len(race.candidates[1].residual) == 1
+    left = race.scores(race.winner())[1]
+    assert left.verdict == "behind"
+    X, y, *_ = race.table
+    met = splits[0].test
+    loss = (X[met] - y[met, None]) ** 2
+    gain = np.mean(loss[:, 0] - loss[:, 1]) / y[met].var()
+    assert left.gain == pytest.approx(gain)
+    assert left.r2 - race.scores(race.winner())[0].r2 == pytest.approx(gain)
+
+
+def test_a_deadline_leaves_all_but_the_reference_out(rng):
+    race, splits = race_of(rng, [1.0, 0.1], deadline=0.0)
+    assert race.run(splits) is race.reference
+    assert race.candidates[1].out == "skipped: out of time"
+
+
+def test_what_a_model_says_against_itself_takes_it_out_of_the_race(rng):
+    race, splits = race_of(rng, [1.0, 0.1])
+    race.candidates[1].estimator = Column(1, against="nothing to add")
+    assert race.run(splits) is race.reference
+    assert race.scores(race.reference)[1].verdict == "nothing to add"
+
+
+def test_who_fails_leaves_and_the_others_go_on(rng):
+    race, splits = race_of(rng, [1.0, 0.9])
+    race.candidates[0].estimator = Column(0, failure=ValueError("singular"))
+    assert race.run(splits) is race.candidates[1]
+    assert race.candidates[0].out == "failed: singular"
+    race.table.X[splits[0].test[3], 1] = np.nan
+    again = Race([Candidate(Column(1), "column 1")], race.table)
+    with pytest.raises(ValueError, match=r"no candidate.*is not finite"):
+        again.run(splits)
+
+
+@pytest.mark.parametrize(("spread", "sent"), [(2.0, False), (0.3, True)])
+def test_a_candidate_follows_its_scout_only_if_that_comes_near_the_best(
+    spread, sent, rng
+):
+    """The scout is column 2, the candidate column 1, the best of the others 0.5."""
+    race, splits = race_of(rng, [1.0, 0.1, spread, 0.5], n=2000)
+    reference, dear, _, best = race.candidates
+    dear.scout = Scout("column 2", lambda train: Column(2).fit(None, None))
+    race = Race([reference, best, dear], race.table)
+    winner = race.run(splits)
+    assert winner is (dear if sent else best)
+    assert dear.out == ("" if sent else "behind with column 2")
+
+
+def test_a_scout_is_not_sent_where_rows_are_few(rng):
+    race, splits = race_of(rng, [1.0, 0.1], n=400)
+    scout = Scout("a scout", lambda train: pytest.fail("sent"), least_rows=301)
+    race.candidates[1].scout = scout
+    assert race.run(splits) is race.candidates[1]
