@@ -193,7 +193,7 @@ def test_an_unwritable_place_is_said_before_any_work(capsys, monkeypatch, table)
     def work(*_, **__):
         raise AssertionError("work was done")
 
-    monkeypatch.setattr("missfit.tables.read_training", work)
+    monkeypatch.setattr("missfit.tables.training.read_training", work)
     monkeypatch.setattr("missfit.workflow.compare.advise", work)
     monkeypatch.setattr("missfit.study.run", work)
     os.mkfifo(table.parent / "pipe")

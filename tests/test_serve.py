@@ -20,8 +20,9 @@ from missfit.cli import main
 from missfit.compare.candidates import CANDIDATES
 from missfit.tables.training import TrainingTable, read_training
 from missfit.workflow.archive import packed
+from missfit.workflow.fit import fit_table
 from missfit.workflow.model_file import HEADER, ModelFileError, load_model, save_model
-from missfit.workflow.predict import fit_table
+from missfit.workflow.watch import Watch
 
 
 def make_table(n=600, seed=0):
@@ -219,9 +220,7 @@ def test_a_pattern_never_seen_is_told():
     frame.loc[:99, "a"] = np.nan
     frame.loc[200:, "b"] = np.nan  # never both
     model = fit_table(TrainingTable(frame, y, "y", None, []), predictor="EMLR")
-    from missfit.workflow.predict import _Watch
-
-    watch = _Watch(model)
+    watch = Watch(model)
     both = frame.assign(a=np.where(np.arange(300) % 3, frame["a"], np.nan))
     both["b"] = np.where(both["a"].isna(), np.nan, both["b"])
     watch.see(both, model.encoder.transform(both))

@@ -99,13 +99,14 @@ class Missingness:
     Attributes
     ----------
     n_rows : int
+        Number of rows.
     count : int ndarray of shape (d,)
-        Rows in which each variable was missing.
+        Number of rows in which each variable was missing.
     keys : set of bytes
         The patterns seen.
     n_single : int
-        Patterns seen in one row; over ``n_rows`` it estimates the share of new rows
-        with a pattern never seen (Good and Turing).
+        Number of patterns seen in one row only; divided by ``n_rows`` it estimates the
+        share of new rows with a pattern never seen (Good and Turing).
     """
 
     n_rows: int
@@ -115,7 +116,7 @@ class Missingness:
 
     @classmethod
     def of(cls, mask: NDArray[np.bool_]) -> Missingness:
-        """Return that of a mask (n, d)."""
+        """Return what a mask of shape (n, d) shows."""
         groups = group_rows(mask)
         return cls(
             len(mask),
@@ -125,9 +126,15 @@ class Missingness:
         )
 
 
+def variable_mask(encoder: TableEncoder, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the mask of the variables, one bit each, from what the encoder returns."""
+    first = np.searchsorted(encoder.variables_, np.arange(encoder.n_features_in_))
+    return np.isnan(X[:, first])
+
+
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted model of a table: what `missfit fit` writes and `missfit predict` reads.
+    """A fitted model of a table, as a model file holds it.
 
     Attributes
     ----------
@@ -135,10 +142,11 @@ class TableModel:
     regressor : ConformalRegressor
         Fitted to the encoder's output.
     predictor : str
-        Name of the candidate inside.
+        The name of the candidate inside.
     target : str
+        The name of the column that is predicted.
     missingness : Missingness
-        Of the variables at fit.
+        Which variables were missing when the model was fitted.
     """
 
     encoder: TableEncoder
@@ -149,7 +157,7 @@ class TableModel:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that the model reads, in order."""
+        """Return the names of the columns that the model reads, in order."""
         return [str(name) for name in self.encoder.feature_names_in_]
 
     def schema(self) -> dict[str, Any]:
