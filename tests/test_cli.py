@@ -57,7 +57,7 @@ def test_an_error_that_nobody_foresaw_is_one_line_with_a_hint(
     def fail(*_, **__):
         raise error("of all things")
 
-    monkeypatch.setattr("missfit.tables.read_training", fail)
+    monkeypatch.setattr("missfit.tables.training.read_training", fail)
     monkeypatch.delenv(command.TRACEBACK, raising=False)
     line = ("fit", table, *FIT, "--model", table.parent / "m.skops")
     said = refused(capsys, *line)
@@ -73,7 +73,7 @@ def test_a_full_memory_is_called_that(capsys, monkeypatch, table):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("missfit.tables.read_training", fail)
+    monkeypatch.setattr("missfit.tables.training.read_training", fail)
     line = ("fit", table, *FIT, "--model", table.parent / "m.skops")
     assert "not enough memory" in refused(capsys, *line)
 

@@ -94,7 +94,7 @@ def _lines(model: TableModel, frame: Any, watch: Watch) -> str:
         try:
             X = model.encoder.transform(frame)
         except ValueError as error:
-            place = f" Rows are counted from row {watch.n_rows:,} of the file."
+            place = f" The row numbers count from row {watch.n_rows:,} of the file."
             raise TableError(f"{error}{place if watch.n_rows else ''}") from error
         watch.see(frame, X)
         lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
