@@ -37,10 +37,12 @@ from missfit.compare.diagnosis import (
     worth_of_measuring,
 )
 from missfit.compare.learning_curve import CurvePoint
+from missfit.moments.patterns import group_rows
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.learning_curve import more_rows
 from missfit.report.table.mechanism import mechanism
 from missfit.report.table.recommendation import recommendation
+from missfit.report.table.report import table_report
 from missfit.report.table.scores import scores_section
 from missfit.simulate import published
 from missfit.tables.training import TrainingTable, read_training
@@ -571,6 +573,28 @@ def test_what_compare_refuses_is_one_line_and_no_report(
     assert err.count("\n") == 1
     assert not out.exists()
     assert said == ""
+
+
+def test_patterns_are_found_once_and_a_score_does_not_depend_on_other_trials(
+    rng, monkeypatch
+):
+    X, y = gaussian(rng, 200)
+    found = comparison_of(X, y)
+    calls = []
+
+    def counted(mask):
+        calls.append(mask.shape)
+        return group_rows(mask)
+
+    monkeypatch.setattr("missfit.compare.comparison.group_rows", counted)
+    diagnosis = diagnose(found)
+    table_report(found, diagnosis, "")
+    assert calls == [(200, 3)]
+    one = found.trials[0]
+    # alone or beside others, a trial has the same R2 and the same interval
+    assert found.scores_of([one])[one.name][:3] == pytest.approx(
+        found.scores[one.name][:3], rel=1e-12
+    )
 
 
 def test_plain_words_say_what_the_numbers_say(rng):

@@ -118,7 +118,8 @@ class Comparison:
         """
         if self.frame is None:
             return self.X
-        encoder = clone(self.encoder).fit(self.frame.iloc[train])
+        encoder: Any = clone(self.encoder)
+        encoder.fit(self.frame.iloc[train])
         X = encoder.transform(self.frame)
         return self.X if np.array_equal(X, self.X, equal_nan=True) else X
 

@@ -1,4 +1,4 @@
-"""What a study shows of the paper's three observations, in numbers of its table.
+"""The paper's three observations, in the numbers of a study's table.
 
 Section 7: three sample-size regimes; about 15 rows per parameter to the Bayes rate
 (Figure 2); hidden units in proportion to d, or to 2^d (Figure 4).
@@ -20,7 +20,7 @@ LINEAR = ("ConstantImputedLR", "EMLR", "MICELR", "ExpandedLR")
 
 
 class Finding(NamedTuple):
-    """A table to print: what it says, its columns and rows (None where unknown)."""
+    """A table to print: its title, text, columns and rows (None where unknown)."""
 
     title: str
     text: str

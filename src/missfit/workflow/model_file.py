@@ -89,7 +89,7 @@ TRUSTED = (
 
 
 class ModelFileError(ValueError):
-    """Why a model file is not loaded."""
+    """The reason why a model file is not loaded."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def load_model(path: str | Path) -> TableModel:
     """Read a model file; raise `ModelFileError` for anything else. No code runs."""
     path = Path(path)
     if not path.is_file():
-        raise ModelFileError(f"{path} does not exist or is no file.")
+        raise ModelFileError(f"{path} does not exist or is not a file.")
     with path.open("rb") as file:
         _check_kind(path, file.read(2))
         try:
@@ -314,7 +314,7 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
 
 
 def _check_counts(model: TableModel) -> None:
-    """Raise where what is told of the fit cannot be."""
+    """Raise where the counts of the fit contradict each other."""
     seen, encoder = model.missingness, model.encoder
     if not 0 <= seen.n_single <= seen.n_rows or seen.n_rows < 1:
         raise RefusedError(f"{seen.n_single} patterns of one row in {seen.n_rows} rows")
@@ -333,11 +333,13 @@ def _check_predictions(model: TableModel) -> None:
     rows = model.regressor.calibration_rows_[:TRIAL_ROWS]
     nothing = np.full((1, model.regressor.n_features_in_), np.nan)
     X = np.concatenate([rows, nothing])
-    with np.errstate(all="ignore"):  # what comes of it is looked at
+    with np.errstate(all="ignore"):  # the predictions are checked below
         prediction = model.regressor.predict(X)
         lower, upper = model.regressor.predict_interval(X)
     if prediction.shape != (len(X),) or not np.isfinite(prediction).all():
-        raise RefusedError("it predicts rows that it knows by what is no number")
+        raise RefusedError(
+            "its predictions of rows that it was fitted to are no numbers"
+        )
     if not ((lower <= prediction) & (prediction <= upper)).all():
         raise RefusedError("its intervals do not hold its predictions")
 
