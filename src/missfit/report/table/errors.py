@@ -68,7 +68,7 @@ def pattern_in_words(missing: Sequence[str], rate: dict[str, float]) -> str:
 
     Examples
     --------
-    >>> rate = dict(zip("abcdefgh", np.arange(8), strict=True))
+    >>> rate = dict(zip("abcdefgh", range(8), strict=True))
     >>> pattern_in_words([], rate), pattern_in_words(["g", "a"], rate)
     ('none', 'a, g')
     >>> pattern_in_words("bcdefgh", rate), pattern_in_words("hgfe", rate)
