@@ -14,8 +14,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from missfit.tables.training import TrainingTable
 from missfit.workflow import archive
 from missfit.workflow.archive import HEADER, SCHEMA, packed
+from missfit.workflow.fit import fit_table
 from missfit.workflow.model_file import ModelFileError, load_model, save_model
-from missfit.workflow.predict import fit_table
 
 
 def table(n=300):

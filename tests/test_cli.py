@@ -14,7 +14,8 @@ import pytest
 
 import missfit
 from missfit.cli import command, main
-from missfit.cli.options import jobs_of
+from missfit.cli.command import command_parser
+from missfit.cli.options import jobs_of, named_option
 from missfit.terminal import printable
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
@@ -57,7 +58,7 @@ def test_an_error_that_nobody_foresaw_is_one_line_with_a_hint(
     def fail(*_, **__):
         raise error("of all things")
 
-    monkeypatch.setattr("missfit.tables.read_training", fail)
+    monkeypatch.setattr("missfit.tables.training.read_training", fail)
     monkeypatch.delenv(command.TRACEBACK, raising=False)
     line = ("fit", table, *FIT, "--model", table.parent / "m.skops")
     said = refused(capsys, *line)
@@ -73,7 +74,7 @@ def test_a_full_memory_is_called_that(capsys, monkeypatch, table):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("missfit.tables.read_training", fail)
+    monkeypatch.setattr("missfit.tables.training.read_training", fail)
     line = ("fit", table, *FIT, "--model", table.parent / "m.skops")
     assert "not enough memory" in refused(capsys, *line)
 
@@ -193,7 +194,7 @@ def test_an_unwritable_place_is_said_before_any_work(capsys, monkeypatch, table)
     def work(*_, **__):
         raise AssertionError("work was done")
 
-    monkeypatch.setattr("missfit.tables.read_training", work)
+    monkeypatch.setattr("missfit.tables.training.read_training", work)
     monkeypatch.setattr("missfit.workflow.compare.advise", work)
     monkeypatch.setattr("missfit.study.run", work)
     os.mkfifo(table.parent / "pipe")
@@ -220,8 +221,8 @@ def test_an_unwritable_place_is_said_before_any_work(capsys, monkeypatch, table)
         (["--jobs", "0"], "'0' is not a whole number >= 1"),
         (["--seed", "-1"], "'-1' is not between 0"),
         (["--seed", "9" * 5000], "is not between 0"),
-        (["--group", "y"], "--group 'y' is the target too"),
-        (["--drop", "y"], "--drop 'y' is the target too"),
+        (["--group", "y"], "--group 'y'.* the target"),
+        (["--drop", "y"], "--drop 'y'.* the target"),
     ],
 )
 def test_options_out_of_range_are_named(capsys, table, options, words):
@@ -229,6 +230,20 @@ def test_options_out_of_range_are_named(capsys, table, options, words):
     said = refused(capsys, *line, *options)
     assert re.search(words, said), said
     assert not (table.parent / "out").exists()
+
+
+def test_the_command_line_names_the_option_of_a_column_that_a_table_refuses():
+    error = ValueError("table.csv has no such column")
+    assert named_option(error) == ""
+    error.role, error.column = "target", "price"
+    assert named_option(error) == "--target 'price': "
+
+
+def test_help_is_in_whole_sentences():
+    commands = command_parser()._subparsers._group_actions[0].choices.values()
+    helps = [a.help for c in commands for a in c._actions if a.dest != "help"]
+    helps += [command.description for command in commands]
+    assert all(text[0].isupper() and text[-1] == "." for text in helps)
 
 
 def test_a_thousand_jobs_are_as_many_as_the_cores_can_bear(capsys):

@@ -20,7 +20,13 @@ from sklearn.pipeline import make_pipeline
 from conftest import random_cov
 from missfit import EMLR, TableEncoder
 from missfit.cli import main
-from missfit.compare import Comparison, Trial, compare_table, diagnose
+from missfit.compare import (
+    CompareOptions,
+    Comparison,
+    Trial,
+    compare_table,
+    diagnose,
+)
 from missfit.compare.candidates import CANDIDATES, Candidate, candidate
 from missfit.compare.diagnosis import (
     count_groups,
@@ -31,13 +37,13 @@ from missfit.compare.diagnosis import (
     worth_of_measuring,
 )
 from missfit.compare.learning_curve import CurvePoint
-from missfit.report.snippet import reproducing_code
-from missfit.report.table_report import (
-    comparison_section,
-    mechanism,
-    more_rows,
-    recommendation,
-)
+from missfit.moments.patterns import group_rows
+from missfit.report.table.code import reproducing_code
+from missfit.report.table.learning_curve import more_rows
+from missfit.report.table.mechanism import mechanism
+from missfit.report.table.recommendation import recommendation
+from missfit.report.table.report import table_report
+from missfit.report.table.scores import scores_section
 from missfit.simulate import published
 from missfit.tables.training import TrainingTable, read_training
 
@@ -62,7 +68,7 @@ def gaussian(rng, n, d=3, noise=0.5, rate=0.3):
 
 
 def comparison_of(X, y, **options):
-    return compare_table(table_of(X, y), QUICK, **options)
+    return compare_table(table_of(X, y), QUICK, CompareOptions(**options))
 
 
 def test_the_predictions_are_those_of_scikit_learns_cross_validation(rng):
@@ -71,7 +77,9 @@ def test_the_predictions_are_those_of_scikit_learns_cross_validation(rng):
     frame = table_of(X, y).X.assign(
         city=rng.choice(["a", "b", None], 300), code=many_levels(rng, 300)
     )
-    found = compare_table(TrainingTable(frame, y, "y", None, []), QUICK, seed=3)
+    found = compare_table(
+        TrainingTable(frame, y, "y", None, []), QUICK, CompareOptions(seed=3)
+    )
     folds = KFold(5, shuffle=True, random_state=3)
     for trial in found.trials:
         model = make_pipeline(TableEncoder(), trial.candidate.make(3))
@@ -205,7 +213,7 @@ def test_a_slow_candidate_that_is_clearly_behind_is_left_out_and_says_so(
     assert [trial.name for trial in found.sound] == ["EMLR", "ConstantImputedLR"]
     lines = [row for row in found.fold_rows() if row["predictor"] == "mean"]
     assert [row["fold"] for row in lines] == [0]
-    whole = compare_table(table_of(X, y), tried, all_folds=True)
+    whole = compare_table(table_of(X, y), tried, CompareOptions(all_folds=True))
     assert not whole.trial("mean").left_out
 
 
@@ -228,7 +236,7 @@ def test_what_is_left_out_is_printed_and_reported(rng, monkeypatch, tmp_path, ca
 
 def test_many_rows_are_drawn_from(rng):
     X, y = gaussian(rng, 500)
-    found = compare_table(table_of(X, y), QUICK[:1], most_rows=200)
+    found = compare_table(table_of(X, y), QUICK[:1], CompareOptions(max_rows=200))
     assert len(found.y) == 200
     assert found.notes == ["200 of 500 rows drawn at random"]
 
@@ -254,7 +262,7 @@ def test_self_masking_is_seen_where_it_is_and_not_where_it_is_not():
     two = [candidate("EMLR"), candidate("SelfMaskedLR")]
     for setting, expected in (("selfmasked", True), ("mixture1", False)):
         X, y = published(setting, 4).sample(1500, random_state=0)
-        found = compare_table(table_of(X, y), two, n_folds=3)
+        found = compare_table(table_of(X, y), two, CompareOptions(n_folds=3))
         trial = self_masking_trial(found)
         assert trial is not None
         assert trial.wins == expected
@@ -273,7 +281,7 @@ def test_the_worth_of_measuring_is_that_of_the_known_law(rng):
     X[rng.random(n) < 0.5, 0] = np.nan
     X[rng.random(n) < 0.2, 1] = np.nan
     linear = [candidate("EMLR"), candidate("ConstantImputedLR")]
-    found = compare_table(table_of(X, y), linear, most_rows=n, n_folds=2)
+    found = compare_table(table_of(X, y), linear, CompareOptions(max_rows=n, n_folds=2))
     worth, risk = worth_of_measuring(found, EMLR().fit(X, y))
     # the law is estimated from 40,000 rows: errors below 0.01
     assert worth.drops[0] / risk == pytest.approx(2 / 3.2, abs=0.02)
@@ -410,7 +418,7 @@ def test_how_far_a_predictor_is_behind_is_shown_with_its_error(rng):
     good = trial_of("good", y + 0.5 * rng.standard_normal(400), 1.0)
     bad = trial_of("bad", y + 0.9 * rng.standard_normal(400), 1.0)
     found = made(y, [good, bad])
-    page = comparison_section(found)
+    page = scores_section(found)
     heads = re.findall(r"<th.*?<button[^>]*>(.*?)</button>", page)
     place = heads.index("behind")
     assert heads[place + 1] == "± behind"
@@ -499,8 +507,8 @@ def run_code(code):
     ("name", "options"),
     [
         ("mean + indicator ridge", {}),
-        ("EMLR", {"most_rows": 150}),
-        ("ExpandedLR", {"most_rows": 150, "group": "school"}),
+        ("EMLR", {"max_rows": 150}),
+        ("ExpandedLR", {"max_rows": 150, "group": "school"}),
         pytest.param("AutoRegressor", {"group": "school"}, marks=pytest.mark.slow),
     ],
 )
@@ -514,19 +522,12 @@ def test_the_code_prints_the_score_with_many_levels_and_drawn_rows(
     frame = frame.assign(left=1.0, school=rng.integers(0, 20, 200), y=y)
     frame.loc[::9, "y"] = np.nan  # rows without a target are left out first
     frame.to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
-    group = options.pop("group", None)
+    group = options.get("group")
     given = {"drop": ["left"], "categorical": ["number"], "group": group}
     table = read_training(tmp_path / "t.csv", "y", **given)
-    found = compare_table(
-        table, [candidate(name)], categorical=["number"], seed=3, **options
-    )
-    code = reproducing_code(
-        found,
-        tmp_path / "t.csv",
-        left_out=["left"],
-        group=group,
-        categorical=["number"],
-    )
+    options = CompareOptions(**{**options, **given, "seed": 3})
+    found = compare_table(table, [candidate(name)], options)
+    code = reproducing_code(found, tmp_path / "t.csv", options)
     assert run_code(code) == f"{found.scores[name].r2:.4f}"
 
 
@@ -572,6 +573,28 @@ def test_what_compare_refuses_is_one_line_and_no_report(
     assert err.count("\n") == 1
     assert not out.exists()
     assert said == ""
+
+
+def test_patterns_are_found_once_and_a_score_does_not_depend_on_other_trials(
+    rng, monkeypatch
+):
+    X, y = gaussian(rng, 200)
+    found = comparison_of(X, y)
+    calls = []
+
+    def counted(mask):
+        calls.append(mask.shape)
+        return group_rows(mask)
+
+    monkeypatch.setattr("missfit.compare.comparison.group_rows", counted)
+    diagnosis = diagnose(found)
+    table_report(found, diagnosis, "")
+    assert calls == [(200, 3)]
+    one = found.trials[0]
+    # alone or beside others, a trial has the same R2 and the same interval
+    assert found.scores_of([one])[one.name][:3] == pytest.approx(
+        found.scores[one.name][:3], rel=1e-12
+    )
 
 
 def test_plain_words_say_what_the_numbers_say(rng):

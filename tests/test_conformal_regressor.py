@@ -571,7 +571,8 @@ def test_predict_warns_of_intervals_that_are_infinite_or_hold_under_mcar_alone(
     rng, tmp_path
 ):
     from missfit.tables.training import read_training
-    from missfit.workflow.predict import fit_table, predict_file
+    from missfit.workflow.fit import fit_table
+    from missfit.workflow.predict import predict_file
 
     frame = pd.DataFrame(rng.standard_normal((200, 2)), columns=["a", "b"])
     frame["y"] = frame["a"] + rng.standard_normal(200)

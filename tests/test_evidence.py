@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from conftest import hide, random_cov
 from missfit import EMLR, AutoRegressor
-from missfit.compare import compare_table
+from missfit.compare import CompareOptions, compare_table
 from missfit.compare.candidates import candidate
 from missfit.compare.diagnosis import why_missing, worth_of_measuring
 from missfit.evidence.mechanism import (
@@ -312,7 +312,9 @@ def test_the_report_s_worth_of_measuring_counts_what_is_not_linear(rng):
     X, y = squares(4000, rng)
     frame = pd.DataFrame(X, columns=list("abc"))
     tried = [candidate("EMLR"), candidate("HistGradientBoosting")]
-    found = compare_table(TrainingTable(frame, y, "y", None, []), tried, n_folds=3)
+    found = compare_table(
+        TrainingTable(frame, y, "y", None, []), tried, CompareOptions(n_folds=3)
+    )
     worth, risk = worth_of_measuring(found, EMLR().fit(found.X, found.y))
     # of an error of 5, of which x0 would save 4; boosting errs by some more
     assert worth.drops[0] / risk == pytest.approx(4 / 5, abs=0.12)

@@ -13,8 +13,8 @@ import pytest
 from missfit.tables.problems import TableError
 from missfit.tables.read import column_names, read_chunks, read_table
 from missfit.tables.training import TrainingTable, read_training
+from missfit.workflow.fit import fit_table
 from missfit.workflow.model_file import save_model
-from missfit.workflow.predict import fit_table
 
 FRAME = pd.DataFrame(
     {

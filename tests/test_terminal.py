@@ -89,7 +89,7 @@ def test_compare_shows_what_runs_and_leaves_the_table_alone(table, tmp_path):
     call = ("compare", table, "--target", "y", "--jobs", "1", "--out", tmp_path / "r")
     said = on_a_terminal(80, *call, *skip)
     assert "[  0%] EMLR" in said
-    assert "looking behind the scores" in said
+    assert "finding the reasons for the scores" in said
     lines = [line for line in visible(said) if line]
     first = [line.split()[0] for line in lines if not line.startswith("missfit: ")]
     assert first[:4] == ["predictor", *names, "Use"]

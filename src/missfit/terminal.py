@@ -1,4 +1,4 @@
-"""What a command shows on a terminal: lines, and what runs while it works."""
+"""What a command shows on a terminal: lines of output, and one status line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _escape(character: str) -> str:
 
 
 def tell(text: str) -> None:
-    """Print lines of the result."""
+    """Print lines of the result on standard output."""
     print(printable(text), flush=True)
 
 
@@ -47,7 +47,7 @@ def note(text: str) -> None:
 
 
 class PatientStream:
-    """A stream that may be lost without an end to the work.
+    """A stream whose loss does not stop the work.
 
     A reader such as ``head`` that has gone away, a closed standard output or a full
     disk: what is written afterwards goes nowhere, and ``error`` says why.
@@ -67,16 +67,16 @@ class PatientStream:
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str) -> int:
-        """Write, or forget."""
+        """Write text, or drop it where the stream is lost."""
         self._try("write", text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush, or forget."""
+        """Flush the stream, unless it is lost."""
         self._try("flush")
 
     def isatty(self) -> bool:
-        """Whether somebody watches."""
+        """Return whether the stream is a terminal that is still there."""
         return self.error is None and self.stream is not None and self.stream.isatty()
 
     def __getattr__(self, name: str) -> Any:
@@ -93,7 +93,7 @@ class PatientStream:
 
 
 def _send_nowhere(stream: TextIO) -> None:
-    """Let what is left in a lost stream's buffer go nowhere, at exit too."""
+    """Send what is left in a lost stream's buffer to the null device."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -102,7 +102,7 @@ def _send_nowhere(stream: TextIO) -> None:
 
 @contextmanager
 def patient_streams() -> Iterator[PatientStream]:
-    """Make standard output and error patient; yield standard output."""
+    """Make standard output and error `PatientStream`; yield standard output."""
     old = sys.stdout, sys.stderr
     out, error = PatientStream(sys.stdout), PatientStream(sys.stderr)
     sys.stdout, sys.stderr = out, error  # type: ignore[assignment]
@@ -151,13 +151,13 @@ class Status:
             self._clock.join()
 
     def show(self, text: str, left: float | None = None) -> None:
-        """Say what runs from now on, and how many seconds may be left in all."""
+        """Show what runs from now on, and the seconds that may be left in all."""
         with self._lock:
             self.text, self.left, self.start = text, left, time.monotonic()
             self._draw()
 
     def update(self, text: str) -> None:
-        """Say how far it is, without starting the clock anew."""
+        """Change the text without starting the clock anew."""
         with self._lock:
             self.text = text
             self._draw()

@@ -9,8 +9,8 @@ from hostile_models import KINDS, hostile_cases
 from limited import Worker, faults_of_refusal, leftovers
 
 from missfit.tables.training import TrainingTable
+from missfit.workflow.fit import fit_table
 from missfit.workflow.model_file import save_model
-from missfit.workflow.predict import fit_table
 
 FAST = ("EMLR", "HistGradientBoosting")
 SLOW = (

@@ -1,4 +1,4 @@
-"""``missfit COMMAND``: parse, run one command, and say how it ended."""
+"""``missfit COMMAND``: read the command line, run one command, say how it ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from missfit import __version__
 from missfit.cli.compare import add_compare
 from missfit.cli.fit import add_fit
-from missfit.cli.options import UsageError
+from missfit.cli.options import UsageError, named_option
 from missfit.cli.predict import add_predict
 from missfit.cli.simulate import add_simulate
 from missfit.cli.study import add_study
@@ -50,10 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> None:
-    """Say what went wrong in one line."""
+    """Print in one line what went wrong."""
     if os.environ.get(TRACEBACK):
         sys.stderr.write(printable(traceback.format_exc()))
-    text = str(error)
+    text = f"{named_option(error)}{error}"
     if isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{error.filename}: {error.strerror}."
     text = " ".join(text.split())
@@ -72,7 +72,7 @@ def _explain(error: Exception) -> None:
 
 
 def _code_of_output(code: int, out: PatientStream) -> int:
-    """Return 2 where the output was lost, but not to a reader that had enough."""
+    """Return 2 where output was lost, unless its reader has gone away on purpose."""
     if out.error is None or out.error.errno in (errno.EPIPE, errno.EBADF):
         return code
     note(f"standard output could not be written ({out.error.strerror or out.error}).")
@@ -80,7 +80,7 @@ def _code_of_output(code: int, out: PatientStream) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Shows what it refuses without obeying it."""
+    """A parser whose errors show control characters instead of sending them."""
 
     def error(self, message: str) -> Any:
         super().error(printable(message[:LONGEST]))
@@ -92,7 +92,7 @@ def command_parser() -> argparse.ArgumentParser:
         prog="missfit",
         description="Predict from tables with missing values.",
         epilog=f"Set the environment variable {TRACEBACK}=1 to see the traceback of "
-        "an error.",
+        "an error. Every command explains its options: missfit COMMAND --help.",
     )
     parser.add_argument("--version", action="version", version=f"missfit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

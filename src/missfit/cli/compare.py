@@ -1,9 +1,10 @@
-"""``missfit compare DATA``: which predictor for this table."""
+"""``missfit compare DATA``: find the best predictor for a table."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from missfit.cli.options import (
     UsageError,
@@ -14,13 +15,19 @@ from missfit.cli.options import (
 )
 from missfit.terminal import Status, note, tell
 
-ENOUGH = 0.1  # share of the work that the time left is told from
+if TYPE_CHECKING:
+    from missfit.compare.options import CompareOptions
+
+ENOUGH = 0.1  # share of the work from which the time that is left is estimated
 
 
 def add_compare(commands) -> None:
-    """Fill in `missfit compare DATA --target COLUMN [--out DIR]`."""
+    """Add `missfit compare DATA --target COLUMN [--out DIR]`."""
     parser = commands.add_parser(
-        "compare", help="find the predictor for a table; write a report"
+        "compare",
+        help="Find the best predictor for a table and write a report.",
+        description="Compare predictors on a table by cross-validation, recommend one, "
+        "and write a report that can be opened in a browser.",
     )
     add_table_options(parser)
     parser.add_argument(
@@ -28,33 +35,52 @@ def add_compare(commands) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="a predictor not to try (several times)",
+        help="Do not try this predictor. The option can be given several times.",
     )
     parser.add_argument(
         "--all",
         action="store_true",
-        help="finish also what is slow and, after the first folds, clearly behind",
+        help="Run all folds of every predictor. Without this option, a slow predictor "
+        "is stopped if it is clearly behind after the first folds.",
     )
     parser.add_argument(
         "--out",
         default="missfit-report",
-        help="folder for report.html and results.csv (default missfit-report)",
+        metavar="FOLDER",
+        help="The folder for report.html and results.csv. The default is "
+        "missfit-report.",
     )
-    parser.add_argument("--folds", type=positive, default=5, help="default 5")
+    _add_sizes(parser)
+    parser.set_defaults(command=_compare)
+
+
+def _add_sizes(parser) -> None:
+    """Add the numbers of folds, rows and processes."""
+    parser.add_argument(
+        "--folds",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="The number of folds of the cross-validation. The default is 5.",
+    )
     parser.add_argument(
         "--rows",
         type=positive,
         default=20_000,
-        help="use at most so many (default 20000)",
+        metavar="N",
+        help="If the table has more rows than this, use this many of them, drawn at "
+        "random. The default is 20000.",
     )
     parser.add_argument(
-        "--jobs", type=positive, help="processes (default: one per core)"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="The number of processes. The default is one per core.",
     )
-    parser.set_defaults(command=_compare)
 
 
 def _compare(arguments) -> None:
-    from missfit.report.table_report import recommendation
+    from missfit.report.table.recommendation import recommendation
     from missfit.workflow.compare import advise
 
     out = Path(arguments.out)
@@ -69,15 +95,7 @@ def _compare(arguments) -> None:
             arguments.data,
             arguments.target,
             out,
-            drop=arguments.drop,
-            categorical=arguments.categorical,
-            group=arguments.group,
-            skip=arguments.skip,
-            n_folds=arguments.folds,
-            most_rows=arguments.rows,
-            n_jobs=jobs_of(arguments.jobs),
-            seed=arguments.seed,
-            all_folds=arguments.all,
+            _options(arguments),
             on_start=show.head,
             on_trial=show.trial,
         )
@@ -85,8 +103,25 @@ def _compare(arguments) -> None:
     tell(f"{advice.report} and {advice.results} written")
 
 
+def _options(arguments) -> CompareOptions:
+    """Return what the command line says about the comparison."""
+    from missfit.compare.options import CompareOptions
+
+    return CompareOptions(
+        drop=arguments.drop,
+        categorical=arguments.categorical,
+        group=arguments.group,
+        skip=arguments.skip,
+        n_folds=arguments.folds,
+        max_rows=arguments.rows,
+        n_jobs=jobs_of(arguments.jobs),
+        seed=arguments.seed,
+        all_folds=arguments.all,
+    )
+
+
 class _TrialTable:
-    """Prints trials as they end, and, on a terminal, what is going on meanwhile."""
+    """Prints each trial when it ends and, on a terminal, what is running."""
 
     def __init__(self, status):
         self.start = time.perf_counter()
@@ -94,7 +129,7 @@ class _TrialTable:
         self.waiting: list = []
 
     def head(self, comparison, candidates) -> None:
-        """Say how the table was read, and print the head of the results."""
+        """Print how the table was read, and the head of the results."""
         self.status.clear()
         self.waiting = list(candidates)
         for text in [*comparison.notes, *comparison.encoder.describe()]:
@@ -123,9 +158,9 @@ class _TrialTable:
         self._next(share)
 
     def _next(self, share: float) -> None:
-        """Say what runs now, and how long the rest may take once enough is known."""
+        """Show what runs now, and the time that is left once it can be estimated."""
         if not self.waiting:
-            self.status.show("looking behind the scores, writing the report")
+            self.status.show("finding the reasons for the scores, writing the report")
             return
         left = None
         if share >= ENOUGH:

@@ -1,4 +1,4 @@
-"""``missfit fit DATA``: learn from a table, write a model file."""
+"""``missfit fit DATA``: learn from a table and write a model file."""
 
 from __future__ import annotations
 
@@ -7,32 +7,42 @@ from missfit.terminal import Status, note, tell
 
 
 def add_fit(commands) -> None:
-    """Fill in `missfit fit DATA --target COLUMN --model FILE`."""
+    """Add `missfit fit DATA --target COLUMN --model FILE`."""
     from missfit.compare.candidates import CANDIDATES, DEFAULT
 
-    parser = commands.add_parser("fit", help="learn from a table, write a model file")
+    parser = commands.add_parser(
+        "fit",
+        help="Learn from a table and write a model file.",
+        description="Fit a predictor and its prediction intervals to a table, and "
+        "write them to a model file for missfit predict.",
+    )
     add_table_options(parser)
-    parser.add_argument("--model", required=True, help="the model file to write")
+    parser.add_argument(
+        "--model", required=True, metavar="FILE", help="The model file to write."
+    )
     parser.add_argument(
         "--predictor",
         default=DEFAULT,
         metavar="NAME",
         choices=[one.name for one in CANDIDATES],
-        help=f"one of {', '.join(one.name for one in CANDIDATES)} (default {DEFAULT})",
+        help="The predictor to fit. The default is "
+        f"{DEFAULT}; the choices are {', '.join(one.name for one in CANDIDATES)}.",
     )
     parser.add_argument(
         "--coverage",
         type=float,
         default=0.9,
-        help="share of the rows that the intervals should cover (default 0.9)",
+        metavar="SHARE",
+        help="The share of new rows that the prediction intervals should cover. The "
+        "default is 0.9.",
     )
     parser.set_defaults(command=_fit)
 
 
 def _fit(arguments) -> None:
     from missfit.tables.training import read_training
+    from missfit.workflow.fit import fit_table, held_out_r2
     from missfit.workflow.model_file import save_model
-    from missfit.workflow.predict import fit_table, held_out_r2
 
     check_new_file("--model", arguments.model, inputs=[arguments.data])
     with Status() as status:

@@ -1,4 +1,4 @@
-"""What the commands share: options, the values they take, places to write to."""
+"""Options that several commands have, the values they take, places to write to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from missfit.terminal import note
 from missfit.writing import check_writable, same_file
 
 JOBS_PER_CORE = 4  # more processes than this wait for each other and fill the memory
+TABLE_HELP = "The table: a CSV, Parquet or Feather file."
 
 
 class UsageError(Exception):
-    """What the user can mend: printed as one line, exit code 2."""
+    """A mistake that the user can mend: it is printed as one line, with exit code 2."""
 
 
 def positive(text: str) -> int:
-    """Read a whole number >= 1."""
+    """Return the whole number >= 1 that a text is."""
     try:
         value = int(text)
     except ValueError:
@@ -30,25 +31,31 @@ def positive(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """Read a seed, as numpy takes it."""
+    """Return the seed that a text is: a whole number that numpy takes."""
     if not (text.isascii() and text.isdecimal()) or int(text[:20]) >= 2**32:
         raise argparse.ArgumentTypeError(f"{shown(text)} is not between 0 and 2^32 - 1")
     return int(text)
 
 
 def jobs_of(wanted: int | None) -> int:
-    """Return how many processes to run: one per core, or as many as make sense."""
+    """Return the number of processes: one per core, or those wanted up to a limit."""
     cores = os.cpu_count() or 1
     most = JOBS_PER_CORE * cores
     if wanted is not None and wanted > most:
-        note(f"--jobs {wanted}: {most} are run, since there are {cores} cores")
+        note(
+            f"--jobs {wanted}: only {most} processes are run, since this machine has "
+            f"{cores} cores"
+        )
     return cores if wanted is None else min(wanted, most)
 
 
 def check_new_file(
     option: str, path: str | Path, *, inputs: Sequence[str | Path] = ()
 ) -> None:
-    """Raise before any work where a file cannot be written, or is one that is read."""
+    """Raise where a new file cannot be written, before any work is done.
+
+    Its folder must exist, and it must not be one of the inputs.
+    """
     path = Path(path)
     if path.is_dir():
         raise UsageError(f"{option} {path} is a folder; give a file.")
@@ -61,7 +68,7 @@ def check_new_file(
 
 
 def check_place(option: str, path: Path, inputs: Sequence[str | Path] = ()) -> None:
-    """Raise before any work where a file cannot be written, or is one that is read."""
+    """Raise where a file cannot be written or is an input, before any work is done."""
     read = same_file(path, inputs)
     if read is not None:
         raise UsageError(
@@ -75,26 +82,49 @@ def check_place(option: str, path: Path, inputs: Sequence[str | Path] = ()) -> N
 
 
 def add_table_options(parser) -> None:
-    """Options of the commands that learn from a table."""
-    parser.add_argument("data", help="a table: .csv, .parquet or .feather")
-    parser.add_argument("--target", required=True, help="the column to predict")
+    """Add the options of the commands that learn from a table."""
+    parser.add_argument("data", help=TABLE_HELP)
+    parser.add_argument("--target", required=True, help="The column to predict.")
     parser.add_argument(
         "--drop",
         action="append",
         default=[],
         metavar="COLUMN",
-        help="leave a column out (may be given several times)",
+        help="Leave this column out. The option can be given several times.",
     )
     parser.add_argument(
         "--categorical",
         action="append",
         default=[],
         metavar="COLUMN",
-        help="take a column as categories, whatever it looks like (several times)",
+        help="Treat the values of this column as categories, even if they look like "
+        "numbers or dates. The option can be given several times.",
     )
     parser.add_argument(
         "--group",
         metavar="COLUMN",
-        help="rows that share its value are held out together; it is no feature",
+        help="Hold out rows together that have the same value in this column. The "
+        "column itself is not used to predict.",
     )
-    parser.add_argument("--seed", type=seed, default=0, help="of chance (default 0)")
+    add_seed(parser)
+
+
+def add_seed(parser) -> None:
+    """Add the option of the seed."""
+    parser.add_argument(
+        "--seed",
+        type=seed,
+        default=0,
+        metavar="N",
+        help="Seed of the random numbers: the same seed gives the same result. The "
+        "default is 0.",
+    )
+
+
+def named_option(error: Exception) -> str:
+    """Return the option and column that an error on a table is about, or "".
+
+    The rooms that read tables know the role of a column, not the option that gave it.
+    """
+    role, column = getattr(error, "role", ""), getattr(error, "column", "")
+    return f"--{role} {shown(column)}: " if role and column else ""

@@ -5,18 +5,25 @@ from __future__ import annotations
 import errno
 import sys
 
-from missfit.cli.options import UsageError, check_new_file
+from missfit.cli.options import TABLE_HELP, UsageError, check_new_file
 from missfit.terminal import Status, note, tell
 
 
 def add_predict(commands) -> None:
-    """Fill in `missfit predict FILE DATA [--out FILE]`."""
+    """Add `missfit predict FILE DATA [--out FILE]`."""
     parser = commands.add_parser(
-        "predict", help="predict the rows of a table with a model file"
+        "predict",
+        help="Predict the rows of a table with a model file.",
+        description="Predict the rows of a table with a model file. The output has "
+        "the columns prediction, lower and upper, and one line for each row.",
     )
-    parser.add_argument("model", help="a file that `missfit fit` wrote")
-    parser.add_argument("data", help="a table: .csv, .parquet or .feather")
-    parser.add_argument("--out", help="CSV file to write (default: standard output)")
+    parser.add_argument("model", help="A model file that missfit fit has written.")
+    parser.add_argument("data", help=TABLE_HELP)
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="The CSV file to write. The default is standard output.",
+    )
     parser.set_defaults(command=_predict)
 
 

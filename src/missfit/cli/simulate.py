@@ -5,21 +5,34 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from missfit.cli.options import UsageError, check_new_file, positive, seed
+from missfit.cli.options import UsageError, add_seed, check_new_file, positive
 from missfit.terminal import tell
 
 
 def add_simulate(commands) -> None:
-    """Fill in `missfit simulate SETTING --d D --n N --out FILE`."""
+    """Add `missfit simulate SETTING --d D --n N --out FILE`."""
     parser = commands.add_parser(
-        "simulate", help="write a table simulated from one of the paper's settings"
+        "simulate",
+        help="Simulate a table from one of the paper's settings.",
+        description="Draw a table with missing values from one of the paper's "
+        "settings, and write it to a file.",
     )
-    parser.add_argument("setting", choices=["mixture1", "mixture3", "selfmasked"])
-    parser.add_argument("--d", type=positive, required=True, help="number of features")
-    parser.add_argument("--n", type=positive, required=True, help="number of rows")
-    parser.add_argument("--seed", type=seed, default=0, help="of the draw (default 0)")
     parser.add_argument(
-        "--out", type=Path, required=True, help="file to write, .csv or .parquet"
+        "setting",
+        choices=["mixture1", "mixture3", "selfmasked"],
+        help="The setting of the paper: mixture1, mixture3 or selfmasked.",
+    )
+    parser.add_argument(
+        "--d", type=positive, required=True, help="The number of features."
+    )
+    parser.add_argument("--n", type=positive, required=True, help="The number of rows.")
+    add_seed(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="The file to write. Its name ends in .csv or .parquet.",
     )
     parser.set_defaults(command=_simulate)
 
@@ -32,7 +45,7 @@ def _simulate(arguments) -> None:
 
     out = arguments.out
     if out.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"--out {out}: the name must end in .csv or .parquet")
+        raise UsageError(f"--out {out}: the name must end in .csv or .parquet.")
     check_new_file("--out", out)
     _check_memory(arguments.n, arguments.d)
     model = simulate.published(arguments.setting, arguments.d)
@@ -48,8 +61,8 @@ def _simulate(arguments) -> None:
 
 
 def _check_memory(n_rows: int, d: int) -> None:
-    """Raise where a table is larger than the memory, which would fill before it."""
-    # X, y and the frame of both, and the draw before it is masked
+    """Raise where a table does not fit into memory, before memory fills."""
+    # X, y and the frame of both, and X before its values are hidden
     needed = 4 * 8 * n_rows * (d + 1)
     there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > there:

@@ -11,42 +11,82 @@ from missfit.terminal import tell
 
 
 def add_study(commands) -> None:
-    """Fill in `missfit study NAME [--out DIR] [--jobs N] ...`."""
+    """Add `missfit study NAME [--out DIR] [--jobs N] ...`."""
     parser = commands.add_parser(
         "study",
-        help="run the paper's study, or one of your own; run again to resume",
-        description="Run a study: its cells, the tidy table, the figures, the report. "
-        "What is finished is kept: the same command goes on where it stopped. A .toml "
-        "file is code: it names Python modules, beside it too, that are imported and "
-        "run. Run only files that you trust.",
+        help="Run the paper's study, or one of your own. Run it again to resume it.",
+        description="Run all cells of a study, and write its table, its figures and "
+        "its report. Finished cells are kept: the same command goes on where it "
+        "stopped. A .toml file is code: it names Python modules, also modules beside "
+        "it, that are imported and run. Run only files that you trust.",
     )
-    parser.add_argument("name", nargs="?", help="a name (see --list) or a .toml file")
-    parser.add_argument("--out", type=Path, help="folder (default out/NAME)")
-    parser.add_argument("--jobs", type=positive, help="cells at a time")
-    parser.add_argument("--scheduler", help="address of a Dask scheduler to run on")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        help="The name of a study (see --list), or a .toml file.",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="List the studies that can be named."
+    )
+    _add_choice(parser)
+    _add_run(parser)
+    parser.set_defaults(command=_study)
+
+
+def _add_choice(parser) -> None:
+    """Add the options that choose some cells of a study."""
     parser.add_argument(
         "--methods",
         nargs="?",
         const="",
         metavar="NAME,...",
-        help="run only these (MLP is every MLP); without names, list them",
+        help="Run only these methods; MLP stands for every MLP. Without names, list "
+        "the methods of the study.",
     )
     parser.add_argument(
-        "--max-rows", type=positive, metavar="N", help="leave out larger data sets"
+        "--max-rows",
+        type=positive,
+        metavar="N",
+        help="Leave out data sets with more than N rows.",
+    )
+
+
+def _add_run(parser) -> None:
+    """Add the options that say how a study is run, and what is written."""
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="The folder to write to. The default is out/NAME.",
     )
     parser.add_argument(
-        "--published", action="store_true", help="mark the published means in figures"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="The number of cells that run at a time. The default is one per core.",
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The address of a Dask scheduler to run the cells on.",
+    )
+    parser.add_argument(
+        "--published",
+        action="store_true",
+        help="Mark the published means in the figures.",
     )
     parser.add_argument(
         "--collect",
         action="store_true",
-        help="run nothing: table, figures and report of what is there",
+        help="Run nothing, and write the table, the figures and the report of the "
+        "cells that are finished.",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="cells, estimated time and memory"
+        "--dry-run",
+        action="store_true",
+        help="Run nothing, and print the number of cells and the estimated time and "
+        "memory.",
     )
-    parser.add_argument("--list", action="store_true", help="the studies there are")
-    parser.set_defaults(command=_study)
 
 
 def _study(arguments) -> int:
@@ -55,14 +95,7 @@ def _study(arguments) -> int:
     if arguments.list:
         _print_studies(study.study_names())
         return 0
-    if arguments.name is None:
-        if arguments.methods is None:
-            raise UsageError("which study? Give a name (see --list) or a .toml file.")
-        if arguments.methods:
-            raise UsageError(
-                f"which study? --methods {arguments.methods} chooses in one; put its "
-                "name first."
-            )
+    _check_name(arguments)
     whole = study.load(arguments.name or "paper")
     if arguments.methods == "":
         _print_methods(whole)
@@ -80,8 +113,20 @@ def _study(arguments) -> int:
     return _finish_study(whole, out, arguments.published)
 
 
+def _check_name(arguments) -> None:
+    """Raise where no study is named; only a list of methods needs none."""
+    if arguments.name is not None or arguments.methods == "":
+        return
+    if arguments.methods is None:
+        raise UsageError("which study? Give a name (see --list) or a .toml file.")
+    raise UsageError(
+        f"which study? --methods {arguments.methods} chooses methods of a study; put "
+        "the name of the study first."
+    )
+
+
 def _check_out(item, out: Path) -> None:
-    """Raise before any work where the results cannot be written."""
+    """Raise where the results cannot be written, before any work is done."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file; give a folder.")
     tables = [data.path for data in item.data if hasattr(data, "path")]
@@ -90,7 +135,7 @@ def _check_out(item, out: Path) -> None:
 
 
 def _finish_study(whole, out: Path, published: bool) -> int:
-    """Write the table, the figures and the report; say how it went."""
+    """Write the table, the figures and the report; print a summary."""
     from missfit import study
     from missfit.report.study import write_report
 
@@ -98,7 +143,7 @@ def _finish_study(whole, out: Path, published: bool) -> int:
     report = out / "report.html"
     command = shlex.join(["missfit", *sys.argv[1:]])
     write_report(whole, collected, report, published=published, command=command)
-    tell(study.summary(collected.table))
+    tell(study.summary(collected))
     tell(f"table: {out / 'results.parquet'}, {len(collected.table):,} rows")
     tell(f"report: {report}")
     n_run = collected.n_cells - collected.n_missing

@@ -1,4 +1,4 @@
-"""The predictors that a table is tried with: those of the library and their rivals.
+"""The predictors that are compared on a table: those of the library and their rivals.
 
 Each is made anew for a seed, takes numbers with NaN and predicts numbers.
 """
@@ -40,19 +40,20 @@ class Candidate(NamedTuple):
     ----------
     name : str
     make : callable
-        From a seed to an estimator.
+        Returns an estimator for a seed.
     code, imports : str
-        The Python that makes it.
+        The Python expression that makes the estimator, and the imports it needs.
     about : str
-        What it is, in a few words.
+        What the predictor is, in a few words.
     rival : bool
-        What people use today, not a predictor of the library.
+        Whether it is not a predictor of the library but one that people use today.
     cost : float
-        Rough time to fit, for the time left: 1 is that of EMLR.
+        The time of a fit as a rough multiple of that of EMLR; the time that is left is
+        estimated from it.
     takes_groups : bool
         Whether its fit keeps the rows of a group together.
     fit_many : callable, optional
-        Fits models to tables as one batch, where it has that.
+        Fits several models, each to its own table, as one batch.
     """
 
     name: str

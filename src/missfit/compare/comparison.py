@@ -13,8 +13,10 @@ from sklearn.base import clone
 
 from missfit.compare.candidates import Candidate
 from missfit.estimators import TableEncoder
+from missfit.evidence.mechanism import Rows, rows_of
+from missfit.moments.patterns import PatternGroups, group_rows
 
-DRAWS = 400  # of the bootstrap: an end of a 95 % interval rests on 10 of them
+DRAWS = 400  # bootstrap draws: an end of a 95 % interval rests on 10 of them
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,12 @@ class Trial:
     ----------
     candidate : Candidate
     predictions : ndarray of shape (n,)
-        Of each row by the model that did not see it; NaN where that model failed, or
-        was left out.
+        The prediction for each row by the model that did not see it; NaN where that
+        model failed or was not fitted.
     seconds : ndarray of shape (n_folds,)
-        To fit and predict each fold that was tried.
+        The time to fit and predict each fold that was tried.
     failure : str
-        Why it failed, or "".
+        Why the candidate failed, or "".
     left_out : str
         Why some folds were left out, or "".
     """
@@ -43,12 +45,23 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Name of the candidate."""
+        """Return the name of the candidate."""
         return self.candidate.name
 
 
 class Score(NamedTuple):
-    """R2 of a trial with its 95 % interval, and of its difference from the best."""
+    """The scores of a trial.
+
+    Attributes
+    ----------
+    r2, low, high : float
+        R2 and the ends of its 95 % interval.
+    behind, behind_low, behind_high, behind_error : float
+        How far R2 is below that of the best trial, the ends of the 95 % interval of
+        this difference, and its standard error.
+    rmse, mae : float
+        Root mean squared error and mean absolute error.
+    """
 
     r2: float
     low: float
@@ -68,8 +81,8 @@ class Comparison:
     Attributes
     ----------
     X : ndarray of shape (n, k)
-        The table as numbers, by the encoder of all rows: what describes the table. The
-        trials meet it as their training rows alone encode it, see `encoded`.
+        The table as numbers, encoded by all rows. It describes the table; the trials
+        meet the table as their training rows alone encode it, see `encoded`.
     y : ndarray of shape (n,)
     encoder : TableEncoder
     fold : int ndarray of shape (n,)
@@ -82,7 +95,7 @@ class Comparison:
     frame : DataFrame, optional
         The table before it was encoded; None where it was numbers from the start.
     drawn_from : int, optional
-        How many rows there were to draw these from; None where all were taken.
+        The number of rows that these rows were drawn from; None where all were taken.
     """
 
     X: NDArray[np.float64]
@@ -98,33 +111,48 @@ class Comparison:
     drawn_from: int | None = None
 
     def encoded(self, train: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return all rows as numbers, by an encoder that has seen the training rows.
+        """Return all rows as numbers, by an encoder fitted to the training rows alone.
 
-        Levels, and which of them are rare, are learned from data, as in a pipeline.
+        Which levels there are, and which are rare, is learned from the training rows,
+        as in a pipeline.
         """
         if self.frame is None:
             return self.X
-        encoder = clone(self.encoder).fit(self.frame.iloc[train])
+        encoder: Any = clone(self.encoder)
+        encoder.fit(self.frame.iloc[train])
         X = encoder.transform(self.frame)
         return self.X if np.array_equal(X, self.X, equal_nan=True) else X
 
-    @cached_property
-    def fold_tables(self) -> list[NDArray[np.float64]]:
-        """All rows as the model meets them that is to predict each fold."""
-        n_folds = int(self.fold.max()) + 1
-        return [self.encoded(np.flatnonzero(self.fold != k)) for k in range(n_folds)]
+    @property
+    def n_folds(self) -> int:
+        """Return the number of folds."""
+        return int(self.fold.max()) + 1
 
     @cached_property
+    def fold_tables(self) -> list[NDArray[np.float64]]:
+        """For each fold, all rows as the model meets them that predicts this fold."""
+        folds = range(self.n_folds)
+        return [self.encoded(np.flatnonzero(self.fold != k)) for k in folds]
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows that the evidence on missingness is found in."""
+        variables = self.encoder.variables_
+        return rows_of(self.X, self.y, groups=self.groups, variables=variables)
+
+    @property
     def mask(self) -> NDArray[np.bool_]:
-        """Mask of the variables, one bit each."""
-        first = np.searchsorted(
-            self.encoder.variables_, np.arange(self.encoder.n_features_in_)
-        )
-        return np.isnan(self.X[:, first])
+        """Return the mask of the variables, one bit each."""
+        return self.rows.mask
+
+    @cached_property
+    def patterns(self) -> PatternGroups:
+        """The patterns of the mask, with the rows of each."""
+        return group_rows(self.mask)
 
     @property
     def names(self) -> list[str]:
-        """Names of the variables."""
+        """Return the names of the variables."""
         return [str(name) for name in self.encoder.feature_names_in_]
 
     @property
@@ -134,53 +162,60 @@ class Comparison:
 
     @cached_property
     def scores(self) -> dict[str, Score]:
-        """Scores of the sound trials."""
+        """The scores of the sound trials."""
         return self.scores_of(self.sound)
 
-    def scores_of(self, sound: list[Trial]) -> dict[str, Score]:
-        """Scores of some trials, by a bootstrap of rows (of groups, if any)."""
-        error = np.array([trial.predictions - self.y for trial in sound])
+    @cached_property
+    def _bootstrap(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights of the rows in each draw, and the spread of the target by them.
+
+        The first draw is the table itself; the others are Poisson weights of the rows,
+        or of the groups where there are any.
+        """
         rng = np.random.default_rng(self.seed)
         unit = np.arange(len(self.y))
         if self.groups is not None:
             unit = np.unique(self.groups, return_inverse=True)[1]
-        weight = np.ones((DRAWS + 1, len(self.y)))  # the first is the table itself
+        weight = np.ones((DRAWS + 1, len(self.y)))
         weight[1:] = rng.poisson(1.0, (DRAWS, unit.max() + 1))[:, unit]
         y = self.y - self.y.mean()  # or squares of a large mean swallow the variance
         mean = weight @ y / weight.sum(axis=1)
-        spread = weight @ y**2 - weight.sum(axis=1) * mean**2
+        return weight, weight @ y**2 - weight.sum(axis=1) * mean**2
+
+    def scores_of(self, sound: list[Trial]) -> dict[str, Score]:
+        """Return the scores of some trials; intervals are those of a bootstrap."""
+        error = np.array([trial.predictions - self.y for trial in sound])
+        weight, spread = self._bootstrap
         r2 = 1 - (weight @ (error**2).T) / spread[:, None]  # (1 + draws, trials)
         behind = r2[:, [np.argmax(r2[0])]] - r2
         ends = np.quantile(r2[1:], [0.025, 0.975], axis=0)
         gap = np.quantile(behind[1:], [0.025, 0.975], axis=0)
-        return {
-            trial.name: Score(
-                r2=float(r2[0, k]),
-                low=float(ends[0, k]),
-                high=float(ends[1, k]),
-                behind=float(behind[0, k]),
-                behind_low=float(gap[0, k]),
-                behind_high=float(gap[1, k]),
-                behind_error=float(behind[1:, k].std()),
-                rmse=float(np.sqrt((error[k] ** 2).mean())),
-                mae=float(abs(error[k]).mean()),
-            )
-            for k, trial in enumerate(sound)
-        }
+        columns = [
+            r2[0],
+            *ends,
+            behind[0],
+            *gap,
+            behind[1:].std(axis=0),
+            np.sqrt((error**2).mean(axis=1)),
+            abs(error).mean(axis=1),
+        ]
+        scores = [Score(*values) for values in np.array(columns).T.tolist()]
+        names = [trial.name for trial in sound]
+        return dict(zip(names, scores, strict=True))
 
     def best_now(self) -> str:
-        """Return the best of the trials so far."""
+        """Return the name of the best trial so far."""
         error = [((t.predictions - self.y) ** 2).mean() for t in self.sound]
         return self.sound[int(np.argmin(error))].name
 
     @cached_property
     def best(self) -> str:
-        """The trial of the highest R2."""
+        """The name of the trial with the highest R2."""
         return max(self.scores, key=lambda name: self.scores[name].r2)
 
     @cached_property
     def recommended(self) -> str:
-        """The quickest of those within one standard error of the best."""
+        """The name of the quickest trial within one standard error of the best."""
         near = [
             trial
             for trial in self.sound
@@ -193,7 +228,7 @@ class Comparison:
         return next(trial for trial in self.trials if trial.name == name)
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield one record per candidate and fold tried: the table of results."""
+        """Yield one record for each candidate and fold tried: the table of results."""
         for trial in self.trials:
             for k in range(len(trial.seconds)):
                 rows = self.fold == k

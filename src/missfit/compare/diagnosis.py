@@ -13,34 +13,56 @@ from missfit.auto.heldout import Gain, paired_gain
 from missfit.compare.comparison import Comparison, Trial
 from missfit.compare.learning_curve import CurvePoint, learning_curve
 from missfit.estimators import EMLR, ConformalRegressor
-from missfit.evidence.mechanism import Mechanism, Rows, mechanism, rows_of
+from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
 from missfit.moments.patterns import group_rows
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-MOST_PATTERNS = 300  # of those that the value of a measurement is averaged over
-QUICK = 2.0  # seconds a fit up to which all folds tell what is worth measuring
+MOST_PATTERNS = 300  # patterns over which the worth of a measurement is averaged
+QUICK = 2.0  # seconds per fit up to which all folds tell what is worth measuring
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Everything that a report shows beside the comparison."""
+    """Everything that a report shows beside the scores.
+
+    Attributes
+    ----------
+    by_count : list of GroupError
+        Errors by the number of missing variables.
+    by_pattern : list of PatternError
+        Errors on the most frequent patterns.
+    mechanism : Mechanism
+        The evidence on why values are missing.
+    masks : list of MaskEvidence
+        What goes with each variable's being missing.
+    worth : Worth
+        How much the error would fall if a variable were always measured.
+    risk : float
+        The mean squared error that the drops of ``worth`` are a share of.
+    curve : list of CurvePoint
+        The learning curve of the recommended predictor.
+    coverage : list of tuple
+        Coverage asked for and actual coverage of the intervals.
+    coverage_by_count : list of tuple
+        Number of missing variables, rows, coverage and median width of 90 % intervals.
+    """
 
     by_count: list[GroupError]
     by_pattern: list[PatternError]
     mechanism: Mechanism
     masks: list[MaskEvidence]
     worth: Worth
-    risk: float  # mean squared error that the drops of worth are a share of
+    risk: float
     curve: list[CurvePoint]
     coverage: list[tuple[float, float]]
     coverage_by_count: list[tuple[str, int, float, float]]
 
 
 def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
-    """Look behind a comparison, at its recommended predictor."""
+    """Return what lies behind a comparison and its recommended predictor."""
     coverage, by_count = interval_coverage(comparison)
     law = _law(comparison)
     found = why_missing(comparison, law)
@@ -57,7 +79,7 @@ def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
 
 
 class GroupError(NamedTuple):
-    """RMSE of each sound trial, by name, on the rows with so many values missing."""
+    """RMSE of each sound trial, by name, on rows with about as many values missing."""
 
     label: str
     n_rows: int
@@ -65,7 +87,7 @@ class GroupError(NamedTuple):
 
 
 def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, Any]]:
-    """Group rows by their number of missing variables, at least so many rows each."""
+    """Group rows by their number of missing variables, ``least`` rows or more each."""
     count = mask.sum(axis=1)
     groups: list[tuple[str, Any]] = []
     low = 0
@@ -93,6 +115,7 @@ def errors_by_count(comparison: Comparison) -> list[GroupError]:
 
 
 def _rmse(comparison: Comparison, rows) -> dict[str, float]:
+    """Return the root mean squared error of each sound trial on some rows."""
     return {
         trial.name: float(
             np.sqrt(((trial.predictions - comparison.y)[rows] ** 2).mean())
@@ -112,7 +135,7 @@ class PatternError(NamedTuple):
 
 def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternError]:
     """Return the errors on the most frequent patterns, for the recommended trial."""
-    groups = group_rows(comparison.mask)
+    groups = comparison.patterns
     error = comparison.trial(comparison.recommended).predictions - comparison.y
     found = []
     for p in np.argsort(-groups.n_rows, kind="stable")[:most]:
@@ -123,26 +146,16 @@ def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternErr
     return found
 
 
-def evidence_rows(comparison: Comparison) -> Rows:
-    """Return the rows that the evidence on missingness is found in."""
-    return rows_of(
-        comparison.X,
-        comparison.y,
-        groups=comparison.groups,
-        variables=comparison.encoder.variables_,
-    )
-
-
 def _law(comparison: Comparison) -> EMLR:
-    """Fit one Gaussian of (X, y) by EM."""
+    """Return one Gaussian of (X, y), fitted by EM to all rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return EMLR().fit(comparison.X, comparison.y)
 
 
 def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
-    """Return the evidence on the mechanism, by the rules that `explain` has."""
-    found = mechanism(evidence_rows(comparison), (law.mean_, law.covariance_))
+    """Return the evidence on the mechanism, by the same rules as `explain`."""
+    found = mechanism(comparison.rows, (law.mean_, law.covariance_))
     return with_self_masking(found, self_masking_trial(comparison))
 
 
@@ -158,9 +171,9 @@ class MaskEvidence(NamedTuple):
         Mean of the target where it is missing minus where it is observed, in standard
         deviations of the target.
     target_p : float
-        Of the test that the target does not differ there, corrected for the number of
-        variables (see `missfit.evidence.mechanism.target_test`); NaN where rows are
-        too few.
+        The p-value of the test that the target does not differ there, corrected for the
+        number of variables (see `missfit.evidence.mechanism.target_test`); NaN where
+        there are too few rows.
     auc : float
         How well the other variables' values predict the mask (0.5: not at all; 1:
         fully); NaN where it was not tried.
@@ -177,7 +190,7 @@ def mask_evidence(comparison: Comparison, found: Mechanism) -> list[MaskEvidence
     """Return the evidence for each variable that is missing in some rows."""
     mask, y = comparison.mask, comparison.y
     p = found.target_p
-    auc = mask_aucs(evidence_rows(comparison), comparison.seed)
+    auc = mask_aucs(comparison.rows, comparison.seed)
     spread = y.std() or 1.0
     rows = []
     for j in np.flatnonzero(mask.any(axis=0) & ~mask.all(axis=0)):
@@ -195,9 +208,9 @@ def mask_evidence(comparison: Comparison, found: Mechanism) -> list[MaskEvidence
 
 
 def self_masking_trial(comparison: Comparison) -> SelfMaskingTrial | None:
-    """Return how SelfMaskedLR does against other linear models, on rows none has seen.
+    """Return how SelfMaskedLR does against other linear models on held-out rows.
 
-    None where it or EMLR is not there, or nothing is missing.
+    It is None where SelfMaskedLR or EMLR was not tried, or nothing is missing.
     """
     linear = [t.name for t in comparison.sound if _is_linear(comparison, t)]
     if not {"SelfMaskedLR", "EMLR"} <= set(linear) or not comparison.mask.any():
@@ -214,41 +227,47 @@ def _is_linear(comparison: Comparison, trial: Trial) -> bool:
 
 
 def _gain(comparison: Comparison, name: str, *, over: str) -> Gain:
-    """Gain in R2 of one trial over another; a group is one observation."""
+    """Return the gain in R2 of one trial over another; a group is one observation."""
     loss, new_loss = (
         (comparison.trial(one).predictions - comparison.y) ** 2 for one in (over, name)
     )
-    weight, spread = np.ones(len(loss)), comparison.y.var()
-    gain = paired_gain(loss, new_loss, weight, comparison.groups)
-    return Gain(gain.value / spread, gain.standard_error / spread)
+    gain = paired_gain(loss, new_loss, np.ones(len(loss)), comparison.groups)
+    return gain.over(comparison.y.var())
 
 
 def worth_of_measuring(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
     """Return what measuring each variable always would save, and the error now.
 
-    A linear recommended predictor: by one Gaussian of (X, y), and the error is the mean
-    of Var(y | x_obs). Any other: by hiding values in rows that it has not seen (of one
-    fold where a fit takes 2 seconds and more), and the error is that of its
+    If the recommended predictor is linear, this is found from one Gaussian of (X, y),
+    and the error is the mean of Var(y | x_obs). Otherwise it is found by hiding values
+    in rows that the predictor has not seen, and the error is that of the
     cross-validation.
     """
     one = comparison.trial(comparison.recommended)
     if not _is_linear(comparison, one):
-        n_fits = int(comparison.fold.max()) + 1 if one.seconds.mean() < QUICK else 1
-        tests = [comparison.fold == k for k in range(n_fits)]
-        models = [_fitted(comparison, one, ~test) for test in tests]
+        models = _fold_models(comparison, one)
         if getattr(models[0], "parts_", True):  # AutoRegressor may be linear, too
             folds = [
-                Fold(model.predict, np.flatnonzero(test))
-                for model, test in zip(models, tests, strict=True)
+                Fold(model.predict, np.flatnonzero(comparison.fold == k))
+                for k, model in enumerate(models)
             ]
-            worth = heldout_worth(evidence_rows(comparison), folds, comparison.seed)
+            worth = heldout_worth(comparison.rows, folds, comparison.seed)
             return worth, float(((one.predictions - comparison.y) ** 2).mean())
+    return _worth_by_law(comparison, law)
+
+
+def _fold_models(comparison: Comparison, one: Trial) -> list[Any]:
+    """Fit a candidate outside each fold; outside one fold where a fit is slow."""
+    n_fits = comparison.n_folds if one.seconds.mean() < QUICK else 1
+    return [_fitted(comparison, one, comparison.fold != k) for k in range(n_fits)]
+
+
+def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
+    """Return the worth and the mean of Var(y | x_obs) by one Gaussian of (X, y)."""
     groups = group_rows(np.isnan(comparison.X))
     top = np.argsort(-groups.n_rows, kind="stable")[:MOST_PATTERNS]
-    patterns, share = (
-        groups.patterns[top],
-        groups.n_rows[top] / groups.n_rows[top].sum(),
-    )
+    patterns = groups.patterns[top]
+    share = groups.n_rows[top] / groups.n_rows[top].sum()
     variables = comparison.encoder.variables_
     drops = law_drops(
         [law.feature_law()], share[None], np.ravel(law.coef_), patterns, variables
@@ -270,21 +289,17 @@ def _fitted(comparison: Comparison, trial: Trial, rows: NDArray[np.bool_]) -> An
 def interval_coverage(
     comparison: Comparison,
 ) -> tuple[list[tuple[float, float]], list[tuple[str, int, float, float]]]:
-    """Asked and actual coverage, and coverage and width by number missing at 90 %.
+    """Return the coverage at several levels, and at 90 % by the number missing.
 
-    Of `ConformalRegressor` around the recommended predictor, on one fold that it has
-    not seen.
+    The intervals are those of `ConformalRegressor` around the recommended predictor, on
+    one fold that it has not seen. The first list holds the coverage asked for and the
+    actual coverage; the second one the number of missing variables, the number of rows,
+    the coverage and the median width.
     """
-    test, X = comparison.fold == 0, comparison.fold_tables[0]
-    base = comparison.trial(comparison.recommended).candidate.make(comparison.seed)
-    model = ConformalRegressor(base, random_state=comparison.seed)
-    y = comparison.y[test]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        groups = None if comparison.groups is None else comparison.groups[~test]
-        model.fit(X[~test], comparison.y[~test], groups=groups)
+    test, y = comparison.fold == 0, comparison.y[comparison.fold == 0]
     alphas = [1 - level for level in LEVELS]
-    lower, upper = model.predict_intervals(X[test], alphas)
+    model = _conformal(comparison, ~test)
+    lower, upper = model.predict_intervals(comparison.fold_tables[0][test], alphas)
     inside = (lower <= y) & (y <= upper)
     coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
     asked = LEVELS.index(0.9)
@@ -299,3 +314,16 @@ def interval_coverage(
         for label, rows in count_groups(comparison.mask[test])
     ]
     return coverage, by_count
+
+
+def _conformal(comparison: Comparison, train: NDArray[np.bool_]) -> ConformalRegressor:
+    """Fit the intervals of the recommended predictor to the rows outside fold 0."""
+    chosen = comparison.trial(comparison.recommended).candidate
+    model = ConformalRegressor(
+        chosen.make(comparison.seed), random_state=comparison.seed
+    )
+    groups = None if comparison.groups is None else comparison.groups[train]
+    X = comparison.fold_tables[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X[train], comparison.y[train], groups=groups)

@@ -12,22 +12,23 @@ from missfit.auto.heldout import Gain, paired_gain
 from missfit.compare.comparison import Comparison
 from missfit.compare.trials import fit_and_predict
 
-SHARES = (0.1, 0.25, 0.5)  # of the training rows; the whole is known already
-LEAST_ROWS = 20  # to learn from
-SLOW = 20.0  # seconds a fit from which the learning curve rests on one fold, not two
+SHARES = (0.1, 0.25, 0.5)  # of the training rows; the score of all is known already
+LEAST_ROWS = 20  # fewer training rows than these make no point of the curve
+SLOW = 20.0  # seconds per fit from which the curve rests on one fold instead of two
 
 
 class CurvePoint(NamedTuple):
-    """R2 with so many training rows.
+    """A point of the learning curve.
 
     Attributes
     ----------
     n_rows : int
+        Number of training rows.
     r2, error : float
         R2 over the test rows, and its standard error.
     gain, gain_error : float
-        How far it is above the point before on the same test rows, and the standard
-        error of this difference; NaN at the first point.
+        How far R2 is above that of the point before on the same test rows, and the
+        standard error of this difference; NaN at the first point.
     """
 
     n_rows: int
@@ -40,15 +41,15 @@ class CurvePoint(NamedTuple):
 def learning_curve(
     comparison: Comparison, *, n_jobs: int = 1, repeats: int = 2
 ) -> list[CurvePoint]:
-    """R2 of the recommended predictor against the rows that it learns from.
+    """Return R2 of the recommended predictor by the number of rows it learns from.
 
-    Each of some folds is predicted from parts of the others, which are nested; the
-    last point is the comparison's own.
+    The first ``repeats`` folds are predicted from nested parts of the other folds; the
+    last point is that of the comparison itself.
     """
     trial = comparison.trial(comparison.recommended)
     if trial.seconds.mean() > SLOW:
         repeats = 1
-    repeats = min(repeats, int(comparison.fold.max()) + 1)
+    repeats = min(repeats, comparison.n_folds)
     known = comparison.fold < repeats
     if np.ptp(comparison.y[known]) == 0:
         return []

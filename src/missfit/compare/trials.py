@@ -1,4 +1,4 @@
-"""Cross-validate candidates on the folds of a table, the slow ones with patience."""
+"""Cross-validate candidates on the folds of a table; slow ones may be cut short."""
 
 from __future__ import annotations
 
@@ -15,67 +15,60 @@ from sklearn.model_selection import GroupKFold, KFold
 from missfit.auto.heldout import Gain, paired_gain
 from missfit.compare.candidates import Candidate
 from missfit.compare.comparison import Comparison, Trial
+from missfit.compare.options import CompareOptions
 from missfit.estimators import TableEncoder
 from missfit.tables.training import TrainingTable
 
-PATIENCE = 60.0  # seconds that a candidate may still take though it is far behind
-BEHIND = 3.0  # standard errors from which on it is so
+PATIENCE = 60.0  # seconds that the other folds of a candidate far behind may take
+BEHIND = 3.0  # standard errors of the difference from which a candidate is far behind
 
 
 def compare_table(
     table: TrainingTable,
     candidates: Sequence[Candidate],
+    options: CompareOptions | None = None,
     *,
-    categorical: Sequence[str] = (),
-    n_folds: int = 5,
-    most_rows: int = 20_000,
-    n_jobs: int = 1,
-    seed: int = 0,
-    all_folds: bool = False,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float], None] | None = None,
 ) -> Comparison:
     """Cross-validate candidates on one table.
 
-    Everything that is learned is learned inside the folds, the levels of `TableEncoder`
-    too: the predictions are those of ``make_pipeline(TableEncoder(), candidate)`` by
-    scikit-learn's ``cross_val_predict``. A candidate that is slow is looked at after
-    its first folds: if it is behind the best so far by more than 3 standard errors of
-    their paired difference there, and the other folds would take longer than a minute,
-    they are left out, and the trial says so.
+    Everything that is learned is learned inside the folds, including the levels of
+    `TableEncoder`: the predictions are those of
+    ``make_pipeline(TableEncoder(), candidate)`` by scikit-learn's
+    ``cross_val_predict``. A slow candidate is judged after its first folds. If it is
+    behind the best candidate so far by more than 3 standard errors of their paired
+    difference there, and the other folds would take longer than a minute, then the
+    other folds are left out, and the trial says so.
 
     Parameters
     ----------
     table : TrainingTable
-        Rows of one group, where it has groups, stay in one fold.
+        Where it has groups, the rows of one group are in one fold.
     candidates : sequence of Candidate
-    categorical : sequence of str
-        Columns to take as categories whatever they look like.
-    n_folds : int
-    most_rows : int
-        Draw so many rows where there are more, by `drawn_rows`.
-    n_jobs : int
-        Processes.
-    seed : int
-    all_folds : bool
-        Leave nothing out.
+        The candidates to try, in this order.
+    options : CompareOptions, optional
+        Its ``drop``, ``group`` and ``skip`` are not used here, since the table has been
+        read and the candidates have been chosen.
     on_start : callable, optional
-        Called with the comparison, still without trials, once the table is read.
+        Called with the comparison, which has no trials yet, and with the candidates,
+        before the first trial.
     on_trial : callable, optional
         Called after each trial with the comparison so far, the trial, and the share of
         the work that is done.
     """
-    whole = _without_trials(table, categorical, n_folds, most_rows, seed)
+    options = options or CompareOptions()
+    whole = _without_trials(table, options)
     trials = whole.trials
     if on_start:
         on_start(whole, candidates)
     work = sum(one.cost for one in candidates)
     done, start = 0.0, time.perf_counter()
-    with Parallel(n_jobs=n_jobs) as parallel:
+    with Parallel(n_jobs=options.n_jobs) as parallel:
         for one in candidates:
             pace = (time.perf_counter() - start) / done if done else 0.0
-            slow = one.cost * pace > PATIENCE and not all_folds
-            trials.append(_trial(one, whole, parallel, n_jobs, slow))
+            slow = one.cost * pace > PATIENCE and not options.all_folds
+            trials.append(_trial(one, whole, parallel, options.n_jobs, slow))
             done += one.cost
             if on_trial:
                 on_trial(whole, trials[-1], done / work)
@@ -84,28 +77,27 @@ def compare_table(
     return whole
 
 
-def _without_trials(
-    table: TrainingTable, categorical, n_folds: int, most_rows: int, seed: int
-) -> Comparison:
+def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison:
     """Return a comparison in which nothing has been tried yet."""
+    seed, max_rows = options.seed, options.max_rows
     rows, notes, drawn_from = np.arange(len(table.y)), list(table.notes), None
-    if len(rows) > most_rows:
+    if len(rows) > max_rows:
         drawn_from = len(rows)
-        rows = drawn_rows(drawn_from, most_rows, seed)
-        notes.append(f"{most_rows:,} of {drawn_from:,} rows drawn at random")
-    named = [name for name in categorical if name in table.X.columns]
+        rows = drawn_rows(drawn_from, max_rows, seed)
+        notes.append(f"{max_rows:,} of {drawn_from:,} rows drawn at random")
+    named = [name for name in options.categorical if name in table.X.columns]
     frame = table.X.iloc[rows].reset_index(drop=True)
     encoder = TableEncoder(categorical=named)
     X, y = encoder.fit_transform(frame), table.y[rows]
     groups = None if table.groups is None else table.groups[rows]
-    fold = _folds(len(y), groups, n_folds, seed)
+    fold = _folds(len(y), groups, options.n_folds, seed)
     return Comparison(
         X, y, encoder, fold, groups, [], table.target, seed, notes, frame, drawn_from
     )
 
 
 def drawn_rows(n: int, n_drawn: int, seed: int) -> NDArray[np.intp]:
-    """Return so many of n rows, drawn at random, in the order of the table.
+    """Return the indices of rows drawn at random from n, in the order of the table.
 
     >>> drawn_rows(5, 3, seed=0).tolist()
     [2, 3, 4]
@@ -114,7 +106,7 @@ def drawn_rows(n: int, n_drawn: int, seed: int) -> NDArray[np.intp]:
 
 
 def _folds(n: int, groups, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Fold of each row; rows of one group share one."""
+    """Return the fold of each row; the rows of one group are in one fold."""
     if groups is None:
         splitter: Any = KFold(n_folds, shuffle=True, random_state=seed)
     else:
@@ -127,6 +119,8 @@ def _folds(n: int, groups, n_folds: int, seed: int) -> NDArray[np.intp]:
 
 
 class _Fit(NamedTuple):
+    """What one candidate predicts for one fold, how long it took, and any failure."""
+
     predictions: NDArray[np.float64]
     seconds: float
     failure: str
@@ -139,11 +133,11 @@ def _trial(
     n_jobs: int,
     slow: bool,
 ) -> Trial:
-    """Fit a candidate to all folds but one, each in turn.
+    """Predict each fold by the candidate fitted to the other folds.
 
-    A slow one has to show after the first folds that it is worth the others.
+    A slow candidate has to show on the first folds that the others are worth the time.
     """
-    n_folds = int(whole.fold.max()) + 1
+    n_folds = whole.n_folds
     first = min(n_jobs, n_folds) if slow else n_folds
     fits = _fit_folds(one, whole, parallel, range(first))
     left_out = ""
@@ -174,7 +168,7 @@ def _fit_folds(
 
 
 def _joined(whole: Comparison, fits: Sequence[_Fit]) -> NDArray[np.float64]:
-    """Predictions of the first folds, NaN for the rows of the others."""
+    """Return the predictions of the first folds, and NaN for the other rows."""
     predictions = np.full(len(whole.y), np.nan)
     for k, fit in enumerate(fits):
         predictions[whole.fold == k] = fit.predictions
@@ -182,7 +176,7 @@ def _joined(whole: Comparison, fits: Sequence[_Fit]) -> NDArray[np.float64]:
 
 
 def _why_leave_out(whole: Comparison, fits: Sequence[_Fit], seconds: float) -> str:
-    """Say why to leave out the folds after the first, or "" to go on."""
+    """Return why the folds after the first are left out, or "" if they are not."""
     if not whole.sound or any(fit.failure for fit in fits):
         return ""
     rows = whole.fold < len(fits)
@@ -192,42 +186,49 @@ def _why_leave_out(whole: Comparison, fits: Sequence[_Fit], seconds: float) -> s
         return ""
     r2 = 1 - ((guess - y) ** 2).mean() / y.var()
     return (
-        f"left out after {len(fits)} of {whole.fold.max() + 1} folds: R2 {r2:.4f} "
+        f"left out after {len(fits)} of {whole.n_folds} folds: R2 {r2:.4f} "
         f"there, {lag.value:.4f} ± {lag.standard_error:.4f} behind {whole.best_now()}; "
         f"the others would take about {max(1, round(seconds / 60))} min"
     )
 
 
 def _lag(whole: Comparison, guess, rows) -> Gain:
-    """How far the best trial so far is ahead in R2 on some rows."""
+    """Return how far the best trial so far is ahead in R2 on some rows."""
     y = whole.y[rows]
     best = whole.trial(whole.best_now()).predictions[rows]
     groups = None if whole.groups is None else whole.groups[rows]
     lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), groups)
-    return Gain(lag.value / y.var(), lag.standard_error / y.var())
+    return lag.over(y.var())
 
 
 def fit_and_predict(
     one: Candidate, X, y, test: NDArray[np.bool_], seed: int, groups=None
 ) -> _Fit:
-    """Fit to the rows that are not of the test, and predict those that are."""
+    """Fit a candidate to the rows outside the test fold and predict the test fold."""
     start = time.perf_counter()
     options = {}
     if one.takes_groups and groups is not None:
         options["groups"] = groups[~test]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of convergence, rare patterns; a trial
+            # A candidate is only tried here: its warnings of slow convergence or rare
+            # patterns are for those who choose it.
+            warnings.simplefilter("ignore")
             model = one.make(seed).fit(X[~test], y[~test], **options)
             predictions = model.predict(X[test])
         failure = "" if np.isfinite(predictions).all() else "predictions not finite"
     except Exception as error:  # a candidate that fails is a result, not the end
         predictions = np.full(test.sum(), np.nan)
-        failure = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        failure = _in_one_line(error)
     return _Fit(predictions, time.perf_counter() - start, failure)
 
 
+def _in_one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
 def _fit_all(one: Candidate, tables, y, tests, seed: int) -> list[_Fit]:
+    """Fit a candidate to all folds as one batch; each fold gets its share of time."""
     start = time.perf_counter()
     models = [one.make(seed) for _ in tests]
     try:
@@ -243,6 +244,6 @@ def _fit_all(one: Candidate, tables, y, tests, seed: int) -> list[_Fit]:
         failure = ""
     except Exception as error:
         predicted = [np.full(test.sum(), np.nan) for test in tests]
-        failure = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        failure = _in_one_line(error)
     seconds = (time.perf_counter() - start) / len(tests)
     return [_Fit(predictions, seconds, failure) for predictions in predicted]

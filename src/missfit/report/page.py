@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from missfit.writing import whole_file
 
-DASH = "\N{EN DASH}"  # for what is missing
+DASH = "\N{EN DASH}"  # shown where a value is missing
 
 
 class Html(str):
@@ -204,7 +204,8 @@ def _style_width(match: re.Match) -> str:
 def switches(series: Iterable[tuple[str, str]]) -> Html:
     """Return a button for each (name, colour), which shows or hides its series.
 
-    Every artist of every figure with gid ``series:NAME`` or ``series:NAME:...``.
+    A series is every artist of every figure whose gid is ``series:NAME`` or begins
+    with ``series:NAME:``.
     """
     buttons = [
         element(

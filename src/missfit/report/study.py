@@ -20,10 +20,9 @@ from missfit.report.page import (
 )
 from missfit.study.collect import Collected
 from missfit.study.figures.methods import colour_of, shown_methods
-from missfit.study.findings import findings
+from missfit.study.findings import Finding
 from missfit.study.grid import Study
 from missfit.study.progress import duration
-from missfit.study.published import beside_published
 
 CAPTIONS = {
     1: (
@@ -47,6 +46,21 @@ CAPTIONS = {
     ),
 }
 MARKS = " Open diamonds are the published means."
+# The table of ours beside published: field of a row, its type, and its column.
+BESIDE = (
+    ("setting", str, Column("setting")),
+    ("d", int, Column("d")),
+    ("n", int, Column("n", ",")),
+    ("method", str, Column("method")),
+    ("split", str, Column("split")),
+    ("n_repetitions", int, Column("repetitions")),
+    ("r2", float, Column("R2 mean", ".4f")),
+    ("r2_median", float, Column("R2 median", ".4f")),
+    ("r2_mean", float, Column("published mean", ".4f")),
+    ("r2_difference", float, Column("difference", "+.4f")),
+    ("r2_std", float, Column("published s.d.", ".4f")),
+    ("r2_bayes", float, Column("Bayes rate", ".4f")),
+)
 
 
 def write_report(
@@ -65,10 +79,11 @@ def write_report(
     collected : Collected
         From `missfit.study.collect`.
     path : path
+        The file to write.
     published : bool
         Whether the figures mark the published means.
     command : str
-        How it was run, for those who want to run it again.
+        The command that ran the study, for those who want to run it again.
     """
     write_page(path, study_page(study, collected, published=published, command=command))
 
@@ -80,8 +95,8 @@ def study_page(
     parts = [
         _warning(collected),
         section("Figures", _switches(collected.table), *_figures(collected, published)),
-        section("What it shows", *_findings(collected.table)),
-        section("Ours against published", *_beside(collected.table)),
+        section("What it shows", *_findings(collected.findings)),
+        section("Ours against published", *_beside(collected.beside_published)),
         section("What was run", _what_was_run(study, collected, command)),
     ]
     if collected.n_failed:
@@ -125,39 +140,12 @@ def _switches(results) -> Html:
     return switches(colours.items()) if colours else Html("")
 
 
-def _beside(results) -> list[Html]:
-    both = beside_published(results)
+def _beside(both) -> list[Html]:
+    """Return our means and medians beside the published means, as a table."""
     if not len(both):
         return [paragraph("Nothing has been run yet.")]
-    columns = [
-        Column("setting"),
-        Column("d"),
-        Column("n", ","),
-        Column("method"),
-        Column("split"),
-        Column("repetitions"),
-        Column("R2 mean", ".4f"),
-        Column("R2 median", ".4f"),
-        Column("published mean", ".4f"),
-        Column("difference", "+.4f"),
-        Column("published s.d.", ".4f"),
-        Column("Bayes rate", ".4f"),
-    ]
     rows = [
-        [
-            row.setting,
-            int(row.d),
-            int(row.n),
-            row.method,
-            row.split,
-            int(row.n_repetitions),
-            float(row.r2),
-            float(row.r2_median),
-            float(row.r2_mean),
-            float(row.r2_difference),
-            float(row.r2_std),
-            float(row.r2_bayes),
-        ]
+        [kind(getattr(row, name)) for name, kind, _ in BESIDE]
         for row in both.itertuples()
     ]
     text = paragraph(
@@ -165,11 +153,11 @@ def _beside(results) -> list[Html]:
         "at small n are ruined by a few exploding runs, here as there; the median is "
         "not. n is the number of training rows."
     )
+    columns = [column for _, _, column in BESIDE]
     return [text, table(columns, rows, name="beside", filtered=True)]
 
 
-def _findings(results) -> list[Html]:
-    found = findings(results)
+def _findings(found: list[Finding]) -> list[Html]:
     if not found:
         return [paragraph("Nothing of the paper's settings has been run yet.")]
     parts = []
@@ -207,31 +195,39 @@ def _failures(results) -> Html:
 
 
 def _what_was_run(study: Study, collected: Collected, command: str) -> Html:
+    """Return the facts of the run, the methods, and the time that they took."""
     results = collected.table
     cells = results[results["split"] == "test"]
     seconds = cells["fit_seconds"].sum() + results["predict_seconds"].sum()
-    versions = sorted(results["versions"].unique())
-    devices = sorted(results["device"].unique())
-    methods = [
-        [m.name, m.estimator, _parameters(m.parameters), ", ".join(m.settings or ())]
-        for m in study.methods
-    ]
     pairs = [
         ("study", study.name),
         ("command", element("code", command) if command else "from Python"),
         ("cells", f"{len(cells):,} run, {collected.n_missing:,} left"),
         ("time of fits and predictions", f"{duration(seconds)} in all"),
-        ("versions", "; ".join(versions)),
-        ("devices", ", ".join(devices)),
+        ("versions", "; ".join(sorted(results["versions"].unique()))),
+        ("devices", ", ".join(sorted(results["device"].unique()))),
     ]
-    heads = [Column("method"), Column("estimator"), Column("parameters")]
-    heads.append(Column("settings"))
+    return Html(facts(pairs) + _methods(study) + _times(cells))
+
+
+def _methods(study: Study) -> Html:
+    """Return the methods of a study and their parameters."""
+    names = ("method", "estimator", "parameters", "settings")
+    rows = [
+        [m.name, m.estimator, _parameters(m.parameters), ", ".join(m.settings or ())]
+        for m in study.methods
+    ]
+    return table([Column(name) for name in names], rows)
+
+
+def _times(cells) -> Html:
+    """Return how long the fits of each method took."""
     by_method = (
         cells[cells["status"] == "ok"]
         .groupby("method")["fit_seconds"]
         .agg(["count", "sum", "median", "max"])
     )
-    times = table(
+    return table(
         [
             Column("method"),
             Column("cells", ","),
@@ -240,9 +236,9 @@ def _what_was_run(study: Study, collected: Collected, command: str) -> Html:
             Column("longest, s", ".2f"),
         ],
         [[r[0], int(r[1]), *map(float, r[2:])] for r in by_method.itertuples()],
-        caption="Seconds of the fits; of networks, their shares of the batches",
+        caption="Seconds of the fits. Networks that train together share the seconds "
+        "of their batch.",
     )
-    return Html(facts(pairs) + table(heads, methods) + times)
 
 
 def _parameters(text: str) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from missfit.study.figures import possible_figures, save_figures
 from missfit.study.figures.panels import largest_size, main_dimension
-from missfit.study.findings import findings, markdown
+from missfit.study.findings import Finding, findings, markdown
 from missfit.study.grid import Study
 from missfit.study.published import bayes_rates, beside_published
 from missfit.study.records import read_records, tidy_table, write_table
 from missfit.writing import whole_file
 
 
-class Collected(NamedTuple):
+@dataclass(frozen=True)
+class Collected:
     """What a study has come to.
 
     Attributes
@@ -24,7 +28,8 @@ class Collected(NamedTuple):
     figures : dict
         matplotlib figures by number.
     n_cells, n_failed, n_missing : int
-        Cells of the study, those that failed, and those not run yet.
+        The number of cells of the study, of those that failed, and of those that have
+        not been run yet.
     """
 
     table: Any
@@ -32,6 +37,16 @@ class Collected(NamedTuple):
     n_cells: int
     n_failed: int
     n_missing: int
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the table shows of the paper's observations."""
+        return findings(self.table)
+
+    @cached_property
+    def beside_published(self) -> Any:
+        """Our means and medians beside the published means."""
+        return beside_published(self.table)
 
 
 def collect(study: Study, out: str | Path, *, published: bool = False) -> Collected:
@@ -41,9 +56,9 @@ def collect(study: Study, out: str | Path, *, published: bool = False) -> Collec
     ----------
     study : Study
     out : path
-        Folder that `run` was given.
+        The folder that `run` was given.
     published : bool
-        Mark the published means in the figures.
+        Whether the figures mark the published means.
     """
     out = Path(out)
     records = read_records(out / "parts")
@@ -51,35 +66,39 @@ def collect(study: Study, out: str | Path, *, published: bool = False) -> Collec
     write_table(table, out / "results.parquet")
     numbers = [k for k in possible_figures(table) if k in study.figures]
     figures = save_figures(table, numbers, out / "figures", published=published)
-    found = findings(table)
-    if found:
-        with whole_file(out / "findings.md") as part:
-            part.write_text(markdown(found), encoding="utf-8")
     keys = [cell.key for cell in study.cells()]
     n_failed = sum(key in records and records[key]["status"] != "ok" for key in keys)
     n_missing = sum(key not in records for key in keys)
-    return Collected(table, figures, len(keys), n_failed, n_missing)
+    collected = Collected(table, figures, len(keys), n_failed, n_missing)
+    if collected.findings:
+        with whole_file(out / "findings.md") as part:
+            part.write_text(markdown(collected.findings), encoding="utf-8")
+    return collected
 
 
-def summary(table) -> str:
+def summary(collected: Collected) -> str:
     """Return the test R2 of every method, as lines of text.
 
-    For each setting at the d and n of figure 3: our median over the repetitions, the
-    published mean and the Bayes rate.
+    For each setting, at the d and n of figure 3, there is our median over the
+    repetitions, the published mean and the Bayes rate.
     """
-    lines = []
-    both = beside_published(table)
+    both = collected.beside_published
     both = both[both["split"] == "test"]
+    lines = []
     for setting in both["setting"].unique():
         part = both[both["setting"] == setting]
         part = part[part["d"] == main_dimension(part)]
-        part = part[part["n"] == largest_size(part)]
-        d, n = int(part["d"].iloc[0]), int(part["n"].iloc[0])
-        rate = bayes_rates().get((setting, d))
-        bayes = "" if rate is None else f", Bayes rate {rate:.4f}"
-        lines.append(f"{setting}, d = {d}, {n:,} training rows{bayes}; test R2:")
-        lines.append(f"  {'method':<22}{'median':>10}{'published mean':>17}")
-        for row in part.itertuples():
-            theirs = "" if row.r2_mean != row.r2_mean else f"{row.r2_mean:.4f}"
-            lines.append(f"  {row.method:<22}{row.r2_median:>10.4f}{theirs:>17}")
+        lines += _lines(setting, part[part["n"] == largest_size(part)])
     return "\n".join(lines)
+
+
+def _lines(setting: str, part: Any) -> Iterator[str]:
+    """Yield the lines of one setting at one d and n."""
+    d, n = int(part["d"].iloc[0]), int(part["n"].iloc[0])
+    rate = bayes_rates().get((setting, d))
+    bayes = "" if rate is None else f", Bayes rate {rate:.4f}"
+    yield f"{setting}, d = {d}, {n:,} training rows{bayes}; test R2:"
+    yield f"  {'method':<22}{'median':>10}{'published mean':>17}"
+    for row in part.itertuples():
+        theirs = "" if row.r2_mean != row.r2_mean else f"{row.r2_mean:.4f}"
+        yield f"  {row.method:<22}{row.r2_median:>10.4f}{theirs:>17}"

@@ -1,4 +1,4 @@
-"""Reading a study: TOML to a frozen grid, every mistake named."""
+"""Read a study from TOML into a frozen grid; every mistake is named."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from missfit.study.grid import FIGURES, Cell, Method, Study, StudyError
 from missfit.tables.columns import shown
 from missfit.writing import kind_of_place
 
-MOST_BYTES = 10_000_000  # of a file; a study that is written by hand has thousands
+MOST_BYTES = 10_000_000  # size of a file; one that is written by hand has thousands
 MOST_CELLS = 1_000_000  # the paper has 12,670
 MOST_ROWS = 10**9
 LONGEST_NAME = 100
-MOST_DOTS = 1_000  # of a line
+MOST_DOTS = 1_000  # dots in one line
 
 
 def study_names() -> list[str]:
-    """Names of the studies that come with missfit.
+    """Return the names of the studies that come with missfit.
 
     >>> "quick" in study_names()
     True
@@ -84,7 +84,7 @@ def parse(
         raise StudyError(f"{where} is not TOML: {error}.") from error
     fields = _Fields(content, where)
     title = fields.name("title", name)
-    figures = fields.numbers("figures", FIGURES, empty=True)
+    figures = _figures(fields)
     data = [
         item
         for i, entry in enumerate(fields.take("data", list))
@@ -95,22 +95,21 @@ def parse(
         for i, entry in enumerate(fields.take("methods", list))
     ]
     fields.finish()
-    unknown = set(figures) - set(FIGURES)
-    if unknown:
-        raise StudyError(
-            f"{where}: figures = {list(figures)}; choose among 1, 2, 3, 4."
-        )
     _check_size(len(data), len(methods), where)
-    study = Study(
-        name,
-        title,
-        tuple(data),
-        tuple(methods),
-        tuple(figures),
-        None if folder is None else str(folder),
-    )
+    place = None if folder is None else str(folder)
+    study = Study(name, title, tuple(data), tuple(methods), figures, place)
     _check_unique(study, where)
     return study
+
+
+def _figures(fields: _Fields) -> tuple[int, ...]:
+    """Take the numbers of the figures to draw."""
+    figures = fields.numbers("figures", FIGURES, empty=True)
+    if set(figures) - set(FIGURES):
+        raise StudyError(
+            f"{fields.where}: figures = {list(figures)}; choose among 1, 2, 3, 4."
+        )
+    return figures
 
 
 def _refuse_depth(text: str, where: str) -> None:

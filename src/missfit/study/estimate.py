@@ -19,14 +19,14 @@ from missfit.study.grid import Cell
 # per input and padded unit (measured: 16 inputs with 16 units 16 microseconds, 22 with
 # 64, 56 with 128).
 NETWORK_STEP = (12e-6, 1.5e-8)
-EPOCHS = 270  # median to the paper's stopping rule (mixture1, d = 10, n = 75,000)
-BATCH_BYTES = 6 * 2**30  # of the tables of networks that train together
-OTHER = 2e-6  # per row and feature, of an estimator that is not known here
-WORKER_BYTES = 250 * 2**20  # of a process that has imported what it needs
+EPOCHS = 270  # median until the paper's stopping rule (mixture1, d = 10, n = 75,000)
+BATCH_BYTES = 6 * 2**30  # memory of the tables of networks that train together
+OTHER = 2e-6  # seconds per row and feature of an estimator that is not known here
+WORKER_BYTES = 250 * 2**20  # memory of a process that has imported what it needs
 
 
 def cell_seconds(cell: Cell) -> float:
-    """Estimated seconds of one cell on one core (of a CPU, for networks too)."""
+    """Return the estimated seconds of one cell on one core of a CPU."""
     d, n = cell.data.d, cell.data.n
     patterns = min(2.0**d, n)
     data = 1e-8 * cell.data.rows * d
@@ -53,29 +53,25 @@ def _network_steps(cell: Cell) -> float:
 
 
 def network_units(cell: Cell) -> int:
-    """Hidden units of a network."""
+    """Return the number of hidden units of a network."""
     try:
         return n_units(cell.method.parameter("width", 1), cell.data.d)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # the fit will say so, and the record
-        return 1
+    except (TypeError, ValueError, OverflowError):
+        return 1  # a width that is no number: the fit will fail and say so
 
 
 def network_bytes(rows: int, d: int) -> int:
-    """Memory of the table of one network while it is prepared: in float64, twice."""
+    """Return the bytes of one network's table while it is prepared: float64, twice."""
     return 2 * 8 * rows * (2 * d + 2)
 
 
 def n_cores() -> int:
-    """Cores of this machine."""
+    """Return the number of cores of this machine."""
     return os.cpu_count() or 1
 
 
 class Cost(NamedTuple):
-    """What a run will take; see `cost`."""
+    """The estimated cost of a run: seconds in all, and bytes at its peak."""
 
     n_cells: int
     n_networks: int
@@ -85,7 +81,7 @@ class Cost(NamedTuple):
 
 
 def cost(cells: Sequence[Cell], jobs: int) -> Cost:
-    """Estimate a run of some cells: seconds in all, and peak memory."""
+    """Return the estimated cost of running some cells with this many processes."""
     networks = [cell for cell in cells if is_network(cell)]
     others = [cell for cell in cells if not is_network(cell)]
     largest = max((8 * c.data.rows * c.data.d for c in others), default=0)
@@ -97,7 +93,7 @@ def cost(cells: Sequence[Cell], jobs: int) -> Cost:
         len(cells),
         len(networks),
         sum(map(cell_seconds, others)) / jobs,
-        sum(map(cell_seconds, networks)) / n_cores(),  # they train on all
+        sum(map(cell_seconds, networks)) / n_cores(),  # networks train on all cores
         max(
             jobs * worker if others else 0,
             WORKER_BYTES + min(BATCH_BYTES, batch * len(networks)),

@@ -1,4 +1,4 @@
-"""What a study shows of the paper's three observations, in numbers of its table.
+"""The paper's three observations, in the numbers of a study's table.
 
 Section 7: three sample-size regimes; about 15 rows per parameter to the Bayes rate
 (Figure 2); hidden units in proportion to d, or to 2^d (Figure 4).
@@ -6,6 +6,7 @@ Section 7: three sample-size regimes; about 15 rows per parameter to the Bayes r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,12 @@ from missfit.study.figures.methods import is_width, parameters_of, units_of
 from missfit.study.figures.panels import TITLES
 from missfit.study.published import bayes_rates
 
-CLOSE = 0.01  # in R2: as good as the Bayes rate, or as the widest network
+CLOSE = 0.01  # difference in R2 up to which two predictors count as equally good
+LINEAR = ("ConstantImputedLR", "EMLR", "MICELR", "ExpandedLR")
 
 
 class Finding(NamedTuple):
-    """A table to print: what it says, its columns and rows (None where unknown)."""
+    """A table to print: its title, text, columns and rows (None where unknown)."""
 
     title: str
     text: str
@@ -36,53 +38,44 @@ def findings(table: Any) -> list[Finding]:
 
 
 def regimes(median: Any) -> Finding:
-    """Which predictor is best for each number of rows, at d = 10 or the largest d.
+    """Return which predictor is best for each number of training rows.
 
-    ``median`` is the median test R2 by setting, d, n and method.
+    Each setting is shown at d = 10, or at its largest d. ``median`` is the median test
+    R2 by setting, d, n and method.
     """
-    rows = []
-    for setting in _settings(median):
-        part = median[setting]
-        dimensions = part.index.get_level_values("d").unique()
-        d = 10 if 10 in dimensions else max(dimensions)
-        scores = part[d].unstack()
-        networks = [m for m in scores if is_width(m)]
-        linear = ["ConstantImputedLR", "EMLR", "MICELR", "ExpandedLR"]
-        for n, row in scores.iterrows():
-            known = row.dropna()
-            best_network = known.reindex(networks).max() if networks else np.nan
-            rows.append(
-                (
-                    setting,
-                    int(d),
-                    int(n),
-                    *(_number(row.get(m)) for m in linear),
-                    _number(best_network),
-                    known.idxmax(),
-                    bayes_rates().get((setting, int(d))),
-                )
-            )
     return Finding(
         "Sample-size regimes",
         "Median test R2 by number of training rows; the MLP is the best of its widths.",
-        (
-            "setting",
-            "d",
-            "n",
-            "ConstantImputedLR",
-            "EMLR",
-            "MICELR",
-            "ExpandedLR",
-            "best MLP",
-            "best of all",
-            "Bayes rate",
-        ),
-        rows,
+        ("setting", "d", "n", *LINEAR, "best MLP", "best of all", "Bayes rate"),
+        [
+            row
+            for setting in _settings(median)
+            for row in _regime_rows(setting, median[setting])
+        ],
     )
 
 
+def _regime_rows(setting: str, median: Any) -> Iterator[tuple]:
+    """Yield the scores of one setting for each number of training rows."""
+    dimensions = median.index.get_level_values("d").unique()
+    d = 10 if 10 in dimensions else max(dimensions)
+    scores = median[d].unstack()
+    networks = [m for m in scores if is_width(m)]
+    for n, row in scores.iterrows():
+        known = row.dropna()
+        yield (
+            setting,
+            int(d),
+            int(n),
+            *(_number(row.get(m)) for m in LINEAR),
+            _number(known.reindex(networks).max() if networks else np.nan),
+            known.idxmax(),
+            bayes_rates().get((setting, int(d))),
+        )
+
+
 def rows_to_bayes(median: Any) -> Finding:
-    """Rows per parameter at which ExpandedLR comes within 0.01 of the Bayes rate."""
+    """Return the rows per parameter at which ExpandedLR is close to the Bayes rate."""
     rows = []
     for setting in _settings(median):
         part = median[setting]
@@ -112,40 +105,36 @@ def rows_to_bayes(median: Any) -> Finding:
 
 
 def units_needed(median: Any) -> Finding:
-    """Width from which the MLP is within 0.01 of its widest, at its largest n."""
-    rows = []
-    for setting in _settings(median):
-        part = median[setting]
-        for d in part.index.get_level_values("d").unique():
-            by_method = part[d].unstack("n")
-            sizes = by_method.loc[_networks(by_method)].dropna(axis=1, how="all")
-            if not len(sizes.columns):
-                continue
-            scores = sizes[sizes.columns.max()].dropna()
-            widths = {m: units_of(m, setting, int(d)) for m in scores.index}
-            if len(widths) < 2:
-                continue
-            widest = scores[max(widths, key=lambda m: widths[m])]
-            enough = min(u for m, u in widths.items() if scores[m] >= widest - CLOSE)
-            rows.append(
-                (
-                    setting,
-                    int(d),
-                    int(sizes.columns.max()),
-                    enough,
-                    enough / d,
-                    enough / 2**d,
-                    bayes_rates()[setting, int(d)] - float(widest),
-                )
-            )
+    """Return the width from which the MLP is within 0.01 of its widest."""
+    found = [
+        _width_row(setting, int(d), median[setting][d].unstack("n"))
+        for setting in _settings(median)
+        for d in median[setting].index.get_level_values("d").unique()
+    ]
     return Finding(
         "Width of the MLP",
         f"Fewest hidden units (of the widths tried) within {CLOSE} R2 of the widest "
         "network, at the largest n of networks: the same multiple of d for mixture 1 "
         "and self-masking, of 2^d for mixture 3, if the paper is right.",
         ("setting", "d", "n", "units", "units / d", "units / 2^d", "widest to Bayes"),
-        rows,
+        [row for row in found if row],
     )
+
+
+def _width_row(setting: str, d: int, by_method: Any) -> tuple | None:
+    """Return the width needed at the largest n; None with fewer than two widths."""
+    sizes = by_method.loc[_networks(by_method)].dropna(axis=1, how="all")
+    if not len(sizes.columns):
+        return None
+    n = sizes.columns.max()
+    scores = sizes[n].dropna()
+    widths = {m: units_of(m, setting, d) for m in scores.index}
+    if len(widths) < 2:
+        return None
+    widest = scores[max(widths, key=lambda m: widths[m])]
+    enough = min(u for m, u in widths.items() if scores[m] >= widest - CLOSE)
+    gap = bayes_rates()[setting, d] - float(widest)
+    return (setting, d, int(n), enough, enough / d, enough / 2**d, gap)
 
 
 def crossing(x, y, level: float) -> float | None:

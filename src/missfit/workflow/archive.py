@@ -24,9 +24,9 @@ DIGEST = "sha256"
 MOST_JSON = 32 << 20  # bytes; the schema of six candidates takes 0.02 to 0.13 MB
 MOST_UNPACKED = 64 << 20  # bytes that any file may unpack to; beyond that ...
 MOST_RATIO = 20  # ... as many for each byte of the file, so that a bomb is large itself
-MOST_DEPTH = 80  # of lists and dicts in each other; an imputer in a pipeline takes 23
-MOST_EMPTY = 1 << 20  # longest side of an array without items
-PROTOCOL = 2  # of skops 0.14; what reads older ones is less strict
+MOST_DEPTH = 80  # lists and dicts inside each other; an imputer in a pipeline has 23
+MOST_EMPTY = 1 << 20  # the longest side of an array without items
+PROTOCOL = 2  # that of skops 0.14; the readers of older protocols are less strict
 
 NUMBERS = ("bool", "float32", "float64", "int32", "int64", "uint64")
 LOADERS = {  # of skops, and what each may make; those of objects come from the caller
@@ -45,7 +45,7 @@ LARGEST = {"depth": 100}
 
 
 class RefusedError(ValueError):
-    """Why an archive is no model file that can be loaded."""
+    """The reason why an archive is not loaded as a model file."""
 
 
 class Node(NamedTuple):
@@ -57,12 +57,12 @@ class Node(NamedTuple):
 
     @property
     def loader(self) -> str:
-        """The kind of node."""
+        """Return the kind of node."""
         return self.content.get("__loader__", "")
 
     @property
     def type(self) -> str:
-        """The full name of the type that would be made."""
+        """Return the full name of the type that would be made."""
         return f"{self.content.get('__module__')}.{self.content.get('__class__')}"
 
 
@@ -135,7 +135,7 @@ def checked_header(file: BinaryIO) -> dict[str, Any]:
         twice = len(names) - len(set(names))
         if twice or SCHEMA not in names:
             raise RefusedError(
-                f"it has {twice} members twice" if twice else "no schema"
+                f"it has {twice} members twice" if twice else "it has no schema"
             )
         unpacked = sum(info.file_size for info in infos)
         most = _most_unpacked(file.seek(0, io.SEEK_END))

@@ -89,7 +89,7 @@ TRUSTED = (
 
 
 class ModelFileError(ValueError):
-    """Why a model file is not loaded."""
+    """The reason why a model file is not loaded."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,14 @@ class Missingness:
     Attributes
     ----------
     n_rows : int
+        Number of rows.
     count : int ndarray of shape (d,)
-        Rows in which each variable was missing.
+        Number of rows in which each variable was missing.
     keys : set of bytes
         The patterns seen.
     n_single : int
-        Patterns seen in one row; over ``n_rows`` it estimates the share of new rows
-        with a pattern never seen (Good and Turing).
+        Number of patterns seen in one row only; divided by ``n_rows`` it estimates the
+        share of new rows with a pattern never seen (Good and Turing).
     """
 
     n_rows: int
@@ -115,7 +116,7 @@ class Missingness:
 
     @classmethod
     def of(cls, mask: NDArray[np.bool_]) -> Missingness:
-        """Return that of a mask (n, d)."""
+        """Return what a mask of shape (n, d) shows."""
         groups = group_rows(mask)
         return cls(
             len(mask),
@@ -125,9 +126,15 @@ class Missingness:
         )
 
 
+def variable_mask(encoder: TableEncoder, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the mask of the variables, one bit each, from what the encoder returns."""
+    first = np.searchsorted(encoder.variables_, np.arange(encoder.n_features_in_))
+    return np.isnan(X[:, first])
+
+
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted model of a table: what `missfit fit` writes and `missfit predict` reads.
+    """A fitted model of a table, as a model file holds it.
 
     Attributes
     ----------
@@ -135,10 +142,11 @@ class TableModel:
     regressor : ConformalRegressor
         Fitted to the encoder's output.
     predictor : str
-        Name of the candidate inside.
+        The name of the candidate inside.
     target : str
+        The name of the column that is predicted.
     missingness : Missingness
-        Of the variables at fit.
+        Which variables were missing when the model was fitted.
     """
 
     encoder: TableEncoder
@@ -149,7 +157,7 @@ class TableModel:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that the model reads, in order."""
+        """Return the names of the columns that the model reads, in order."""
         return [str(name) for name in self.encoder.feature_names_in_]
 
     def schema(self) -> dict[str, Any]:
@@ -231,7 +239,7 @@ def load_model(path: str | Path) -> TableModel:
     """Read a model file; raise `ModelFileError` for anything else. No code runs."""
     path = Path(path)
     if not path.is_file():
-        raise ModelFileError(f"{path} does not exist or is no file.")
+        raise ModelFileError(f"{path} does not exist or is not a file.")
     with path.open("rb") as file:
         _check_kind(path, file.read(2))
         try:
@@ -306,7 +314,7 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
 
 
 def _check_counts(model: TableModel) -> None:
-    """Raise where what is told of the fit cannot be."""
+    """Raise where the counts of the fit contradict each other."""
     seen, encoder = model.missingness, model.encoder
     if not 0 <= seen.n_single <= seen.n_rows or seen.n_rows < 1:
         raise RefusedError(f"{seen.n_single} patterns of one row in {seen.n_rows} rows")
@@ -325,11 +333,13 @@ def _check_predictions(model: TableModel) -> None:
     rows = model.regressor.calibration_rows_[:TRIAL_ROWS]
     nothing = np.full((1, model.regressor.n_features_in_), np.nan)
     X = np.concatenate([rows, nothing])
-    with np.errstate(all="ignore"):  # what comes of it is looked at
+    with np.errstate(all="ignore"):  # the predictions are checked below
         prediction = model.regressor.predict(X)
         lower, upper = model.regressor.predict_interval(X)
     if prediction.shape != (len(X),) or not np.isfinite(prediction).all():
-        raise RefusedError("it predicts rows that it knows by what is no number")
+        raise RefusedError(
+            "its predictions of rows that it was fitted to are no numbers"
+        )
     if not ((lower <= prediction) & (prediction <= upper)).all():
         raise RefusedError("its intervals do not hold its predictions")
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.compare import Comparison, Diagnosis
-from missfit.moments.patterns import group_rows
 from missfit.study.figures.panels import plain
 
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"
@@ -28,7 +27,7 @@ def _figure(width: float, height: float, **options) -> tuple[Any, Any]:
 
 
 def scores(comparison: Comparison) -> Any:
-    """R2 of every trial with its interval, best on top."""
+    """Draw R2 of every trial with its interval, the best on top."""
     found = sorted(comparison.scores.items(), key=lambda pair: pair[1].r2)
     fig, ax = _figure(7.2, 0.8 + 0.3 * len(found))
     rivals = {trial.name for trial in comparison.trials if trial.candidate.rival}
@@ -53,7 +52,7 @@ def scores(comparison: Comparison) -> Any:
 
 
 def missing_rates(comparison: Comparison) -> Any:
-    """Share of the rows in which each variable is missing."""
+    """Draw the share of the rows in which each variable is missing."""
     rate = comparison.mask.mean(axis=0)
     order = np.argsort(rate, kind="stable")[-MOST_VARIABLES:]
     fig, ax = _figure(6.4, 0.9 + 0.2 * len(order))
@@ -65,8 +64,8 @@ def missing_rates(comparison: Comparison) -> Any:
 
 
 def pattern_matrix(comparison: Comparison) -> Any:
-    """Show the most frequent patterns: which variables are missing together."""
-    groups = group_rows(comparison.mask)
+    """Draw the most frequent patterns: which variables are missing together."""
+    groups = comparison.patterns
     top = np.argsort(-groups.n_rows, kind="stable")[:MOST_PATTERNS]
     rate = comparison.mask.mean(axis=0)
     shown = np.argsort(-rate, kind="stable")[:MOST_VARIABLES]
@@ -96,7 +95,7 @@ def _two_colours() -> Any:
 
 
 def co_missing(comparison: Comparison) -> Any | None:
-    """Correlation of the masks; None with fewer than two that vary."""
+    """Draw the correlations of the masks; None with fewer than two that vary."""
     rate = comparison.mask.mean(axis=0)
     varied = np.flatnonzero((rate > 0) & (rate < 1))
     varied = np.sort(varied[np.argsort(-rate[varied], kind="stable")][:MOST_VARIABLES])
@@ -118,7 +117,7 @@ def co_missing(comparison: Comparison) -> Any | None:
 
 
 def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> Any:
-    """RMSE of some trials against the number of missing variables."""
+    """Draw RMSE of some trials against the number of missing variables."""
     groups = diagnosis.by_count
     fig, ax = _figure(6.6, 3.4)
     palette = ["#2f855a", "#6b46c1", "#8a94a0", "#2b6cb0"]
@@ -140,7 +139,7 @@ def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> 
 
 
 def coverage(diagnosis: Diagnosis) -> Any:
-    """Actual against asked coverage, and coverage by number missing."""
+    """Draw actual against asked coverage, and coverage by the number missing."""
     fig, (left, right) = _figure(7.6, 3.2, ncols=2)
     asked, actual = np.array(diagnosis.coverage).T
     left.plot([0.4, 1], [0.4, 1], color=RIVAL, lw=1)
@@ -159,7 +158,7 @@ def coverage(diagnosis: Diagnosis) -> Any:
 
 
 def learning_curve(diagnosis: Diagnosis) -> Any:
-    """R2 against the rows learned from."""
+    """Draw R2 against the number of training rows."""
     fig, ax = _figure(6.0, 3.2)
     curve = diagnosis.curve
     n_rows, r2, error = np.array([(p.n_rows, p.r2, p.error) for p in curve]).T
@@ -172,7 +171,7 @@ def learning_curve(diagnosis: Diagnosis) -> Any:
 
 
 def worth(pairs: Sequence[tuple[str, float]]) -> Any:
-    """Show what measuring each variable always would save."""
+    """Draw how much of the error would be saved by always measuring a variable."""
     top: NDArray = np.array([value for _, value in pairs[:15]])[::-1]
     names = [plain(name) for name, _ in pairs[:15]][::-1]
     fig, ax = _figure(6.4, 0.9 + 0.24 * len(top))

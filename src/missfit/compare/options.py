@@ -1,0 +1,72 @@
+"""What a comparison may be told: columns, folds, rows, processes and a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LEAST_ROWS = 50  # of a table to compare: 10 in each test fold of the default 5
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """How predictors are compared on a table.
+
+    Attributes
+    ----------
+    drop : sequence of str
+        Columns that are not read from a file. They play no role for a table that has
+        been read already.
+    categorical : sequence of str
+        Columns whose values are categories, whatever they look like.
+    group : str, optional
+        Column of a file that names the group of each row; the rows of one group are in
+        one fold. A table that has been read already holds its groups.
+    skip : sequence of str
+        Names of the candidates that are not tried.
+    n_folds : int
+        Number of folds of the cross-validation.
+    max_rows : int
+        A table with more rows is compared on this many of them, drawn by
+        `missfit.compare.trials.drawn_rows`.
+    n_jobs : int
+        Number of processes.
+    seed : int
+        Seed of the folds, of the rows that are drawn and of the candidates.
+    all_folds : bool
+        Whether a slow candidate is fitted to all folds even if its first folds show
+        that it is clearly behind.
+
+    Examples
+    --------
+    >>> CompareOptions(skip=["NeuMiss"], n_folds=3).n_folds
+    3
+    """
+
+    drop: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    group: str | None = None
+    skip: Sequence[str] = ()
+    n_folds: int = 5
+    max_rows: int = 20_000
+    n_jobs: int = 1
+    seed: int = 0
+    all_folds: bool = False
+
+    def check(self) -> None:
+        """Raise a ValueError where no table could be compared like this."""
+        if self.n_folds < 2:
+            raise ValueError(f"{self.n_folds} folds; at least 2 are needed.")
+        if self.max_rows < LEAST_ROWS:
+            raise ValueError(
+                f"{self.max_rows} rows to draw; at least {LEAST_ROWS} are needed to "
+                "compare predictors."
+            )
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise a ValueError where a table of this many rows has too few for folds."""
+        n_rows = min(n_rows, self.max_rows)
+        if self.n_folds > n_rows:
+            raise ValueError(
+                f"{self.n_folds} folds of {n_rows} rows; give at most one fold per row."
+            )

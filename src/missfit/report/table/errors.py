@@ -1,0 +1,86 @@
+"""The section of the report that shows where the predictors err."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from missfit.compare import Comparison, Diagnosis
+from missfit.report.page import Column, Html, figure, section, table
+from missfit.report.table import figures
+from missfit.report.table.rivals import rivals_by_score
+
+MOST_NAMES = 3  # names of variables in a pattern, so that a phone shows the table
+
+
+def errors_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    """Return the errors by the number of missing variables and by pattern."""
+    chosen, rivals = comparison.recommended, rivals_by_score(comparison)[:2]
+    names = list(dict.fromkeys([chosen, comparison.best, *rivals]))
+    return section(
+        "Where it errs",
+        figure(
+            figures.errors_by_count(diagnosis, names, chosen),
+            "Root mean squared error on rows by the number of variables missing.",
+            name="by-count",
+        ),
+        _pattern_table(comparison, diagnosis, names[:3]),
+    )
+
+
+def _pattern_table(
+    comparison: Comparison, diagnosis: Diagnosis, names: Sequence[str]
+) -> Html:
+    """Return the errors of some predictors on the most frequent patterns."""
+    rate = dict(zip(comparison.names, comparison.mask.mean(axis=0), strict=True))
+    rows: list[list[Any]] = [
+        [
+            pattern_in_words(found.missing, rate),
+            found.n_rows,
+            *(found.rmse[name] for name in names),
+            found.share,
+        ]
+        for found in diagnosis.by_pattern
+    ]
+    return table(
+        [
+            Column("missing"),
+            Column("rows", ",d"),
+            *(Column(f"RMSE {name}", ".4g") for name in names),
+            Column("share of error", ".1%"),
+        ],
+        rows,
+        caption=f"The {len(rows)} most frequent patterns. A long pattern is shown by "
+        "the variables that are seldom missing, which tell it from others. The share "
+        f"is that of all squared error of {comparison.recommended}.",
+        filtered=len(rows) > 8,
+    )
+
+
+def pattern_in_words(missing: Sequence[str], rate: dict[str, float]) -> str:
+    """Return a pattern as a few names: those missing, or all but those observed.
+
+    Parameters
+    ----------
+    missing : sequence of str
+    rate : dict
+        How often each variable of the table is missing; seldom ones are named first.
+
+    Examples
+    --------
+    >>> rate = dict(zip("abcdefgh", range(8), strict=True))
+    >>> pattern_in_words([], rate), pattern_in_words(["g", "a"], rate)
+    ('none', 'a, g')
+    >>> pattern_in_words("bcdefgh", rate), pattern_in_words("hgfe", rate)
+    ('all but a', 'e, f, g and 1 more')
+    """
+    hidden = sorted(missing, key=lambda name: rate[name])
+    seen = [name for name in rate if name not in set(missing)]
+    if not hidden:
+        return "none"
+    if not seen:
+        return "all"
+    if len(hidden) > MOST_NAMES >= len(seen):
+        return f"all but {', '.join(seen)}"
+    more = len(hidden) - MOST_NAMES
+    return ", ".join(hidden[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

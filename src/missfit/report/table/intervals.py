@@ -1,0 +1,47 @@
+"""The section of the report on prediction intervals."""
+
+from __future__ import annotations
+
+from missfit.compare import Comparison, Diagnosis
+from missfit.report.page import (
+    Column,
+    Html,
+    element,
+    figure,
+    paragraph,
+    section,
+    table,
+)
+from missfit.report.table import figures
+
+
+def intervals_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    """Return how often intervals around the recommended predictor cover."""
+    groups = diagnosis.coverage_by_count
+    return section(
+        "Prediction intervals",
+        paragraph(
+            "Intervals of missfit.ConformalRegressor around ",
+            element("strong", comparison.recommended),
+            ", on rows that neither has seen. They are what “missfit predict” writes. "
+            "A row is calibrated by rows with the same values missing, where there are "
+            "enough of them: then it is covered as often as was asked for, whatever "
+            "makes values missing. Other rows are calibrated by rows with about as "
+            "many values missing, and are covered so on average.",
+        ),
+        figure(
+            figures.coverage(diagnosis),
+            "Left: coverage against what was asked. Right: coverage of 90 % intervals "
+            "by the number of variables missing; bars are what chance allows at 90 %.",
+            name="coverage",
+        ),
+        table(
+            [
+                Column("missing"),
+                Column("rows", ",d"),
+                Column("covered", ".1%"),
+                Column("median width", ".4g"),
+            ],
+            groups,
+        ),
+    )

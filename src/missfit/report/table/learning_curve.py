@@ -1,0 +1,48 @@
+"""The section of the report that answers whether more rows would help."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from missfit.compare import Diagnosis
+from missfit.report.page import Html, figure, paragraph, section
+from missfit.report.table import figures
+
+
+def learning_curve_section(diagnosis: Diagnosis) -> Html:
+    """Return the learning curve and what it says."""
+    if len(diagnosis.curve) < 2:
+        return section("Would more rows help?", paragraph(more_rows(diagnosis)))
+    return section(
+        "Would more rows help?",
+        paragraph(more_rows(diagnosis)),
+        figure(
+            figures.learning_curve(diagnosis),
+            "R2 of the recommended predictor when it learns from part of the rows, "
+            "with 95 % intervals.",
+            name="curve",
+        ),
+    )
+
+
+def more_rows(diagnosis: Diagnosis) -> str:
+    """Answer whether more rows would help, in plain words."""
+    if len(diagnosis.curve) < 2:
+        return "The learning curve could not be drawn."
+    before, last = diagnosis.curve[-2:]
+    step = f"from {before.n_rows:,} to {last.n_rows:,} training rows the R2"
+    change = f"{last.gain:+.3f} ± {last.gain_error:.3f}"
+    per_doubling = last.gain / np.log2(last.n_rows / before.n_rows)
+    if per_doubling <= 0.003:
+        return (
+            f"Hardly: {step} changed by {change}. Better variables would help more "
+            "than more rows."
+        )
+    if last.gain <= 2 * last.gain_error:
+        return (
+            f"It is not clear: {step} changed by {change} (standard error), which may "
+            "be chance."
+        )
+    if per_doubling <= 0.01:
+        return f"A little: {step} changed by {change} (standard error)."
+    return f"Yes: {step} rose by {change} (standard error), and it may rise further."

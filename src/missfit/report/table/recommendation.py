@@ -1,0 +1,73 @@
+"""The section of the report that recommends a predictor, in plain words."""
+
+from __future__ import annotations
+
+from missfit.compare import Comparison, Diagnosis
+from missfit.report.page import Html, element, facts, paragraph, section
+from missfit.report.table.rivals import rivals_by_score
+
+
+def recommendation_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    """Return what to use, how it compares with rivals, and where it is weakest."""
+    notes = [against_rivals(comparison), weakest_rows(comparison, diagnosis)]
+    kinds = [("columns", line) for line in comparison.encoder.describe()]
+    return section(
+        "What to use",
+        element("p", recommendation(comparison), class_="lead"),
+        *(paragraph(note) for note in notes if note),
+        facts([*kinds, *(("note", note) for note in comparison.notes)]),
+    )
+
+
+def recommendation(comparison: Comparison) -> str:
+    """Return the recommendation in a sentence or two of plain words."""
+    chosen = comparison.scores[comparison.recommended]
+    text = (
+        f"Use {comparison.recommended}: on rows that it has not seen it explains "
+        f"{chosen.r2:.1%} of the variance of {comparison.target} (95 % interval "
+        f"{chosen.low:.1%} to {chosen.high:.1%}), with a typical error of "
+        f"{chosen.rmse:.4g}."
+    )
+    if comparison.recommended != comparison.best:
+        best = comparison.scores[comparison.best]
+        text += (
+            f" {comparison.best} scored {best.r2:.1%}, which is within one standard "
+            f"error; {comparison.recommended} is quicker."
+        )
+    if chosen.low <= 0:
+        text += (
+            " But it may be no better than the mean of the target: with this table "
+            "there is little to predict."
+        )
+    return text
+
+
+def against_rivals(comparison: Comparison) -> str:
+    """Return how the recommended predictor does against its best rival, or ""."""
+    rivals = rivals_by_score(comparison)
+    if not rivals:
+        return ""
+    best = rivals[0]
+    if comparison.recommended == best:
+        return (
+            "It is not a predictor of missfit: on this table what people use today "
+            "is as good as anything here."
+        )
+    scores = comparison.scores
+    gain = scores[comparison.recommended].r2 - scores[best].r2
+    return (
+        f"The best of what people use today, {best}, is "
+        f"{abs(gain):.3f} R2 {'below' if gain >= 0 else 'above'} it."
+    )
+
+
+def weakest_rows(comparison: Comparison, diagnosis: Diagnosis) -> str:
+    """Return on which rows the recommended predictor errs most, or ""."""
+    groups, name = diagnosis.by_count, comparison.recommended
+    if len(groups) < 2:
+        return ""
+    worst = max(groups, key=lambda group: group.rmse[name])
+    return (
+        f"It is weakest on the {worst.n_rows:,} rows with {worst.label} variables "
+        f"missing (RMSE {worst.rmse[name]:.4g})."
+    )

@@ -1,0 +1,93 @@
+"""The section of the report with the scores of all predictors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from missfit.compare import Comparison, Trial
+from missfit.report.page import (
+    Column,
+    Html,
+    element,
+    figure,
+    paragraph,
+    section,
+    table,
+)
+from missfit.report.table import figures
+
+COLUMNS = [
+    Column("predictor"),
+    Column("R2", ".4f"),
+    Column("low", ".4f"),
+    Column("high", ".4f"),
+    Column("behind", ".4f"),
+    Column("± behind", ".4f"),
+    Column("RMSE", ".4g"),
+    Column("MAE", ".4g"),
+    Column("s / fit", ".2f"),
+    Column("what it is"),
+]
+
+
+def scores_section(comparison: Comparison) -> Html:
+    """Return the scores of all predictors, as a figure and as a table."""
+    rows = [_row(comparison, trial) for trial in comparison.trials]
+    rows.sort(key=lambda row: math.inf if row[1] is None else -row[1])
+    unit = "rows" if comparison.groups is None else "groups"
+    return section(
+        "The comparison",
+        figure(figures.scores(comparison), _caption(comparison), name="scores"),
+        table(
+            COLUMNS,
+            rows,
+            caption="Behind: how far the R2 is below the best one's on the same rows; "
+            f"± behind: the standard error of this difference, by a bootstrap of the "
+            f"{unit}.",
+            name="comparison",
+        ),
+        *(
+            paragraph(element("strong", trial.name), f": {_why_no_score(trial)}.")
+            for trial in comparison.trials
+            if trial.failure or trial.left_out
+        ),
+    )
+
+
+def _row(comparison: Comparison, trial: Trial) -> list[Any]:
+    """Return the row of a trial, which has no scores where it failed."""
+    score = comparison.scores.get(trial.name)
+    if score is None:
+        why = "failed: see below" if trial.failure else "left out: see below"
+        return [trial.name, *[None] * 7, trial.seconds.mean(), why]
+    used_today = " (used today)" if trial.candidate.rival else ""
+    return [
+        trial.name,
+        score.r2,
+        score.low,
+        score.high,
+        score.behind,
+        None if trial.name == comparison.best else score.behind_error,
+        score.rmse,
+        score.mae,
+        trial.seconds.mean(),
+        trial.candidate.about + used_today,
+    ]
+
+
+def _caption(comparison: Comparison) -> str:
+    kept = " that keep groups together" if comparison.groups is not None else ""
+    return (
+        f"R2 of the predictions in {comparison.n_folds}-fold cross-validation{kept}, "
+        "with 95 % intervals by a bootstrap of the rows. Orange: recommended; blue: "
+        "missfit; grey: used today. Intervals of two predictors may overlap although "
+        "one is clearly better, since they meet the same rows: compare the columns "
+        "“behind” and “± behind”."
+    )
+
+
+def _why_no_score(trial: Trial) -> str:
+    if trial.failure:
+        return trial.failure.rstrip(".")
+    return f"{trial.left_out} (compare with all folds to run them)"

@@ -1,0 +1,48 @@
+"""The section of the report on which variable to measure more often."""
+
+from __future__ import annotations
+
+from missfit.compare import Comparison, Diagnosis
+from missfit.report.page import Html, figure, paragraph, section
+from missfit.report.table import figures
+
+TOO_SMALL = 1e-4  # share of the error below which a fall is not worth a line
+
+
+def worth_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
+    """Return how much the error would fall if a variable were always measured."""
+    words = paragraph(worth_of_measuring(comparison, diagnosis))
+    worth, risk = diagnosis.worth, diagnosis.risk
+    pairs = [
+        (comparison.names[j], float(worth.drops[j] / risk))
+        for j in worth.ranked(TOO_SMALL * risk)
+    ]
+    title = "Which variable to measure more often"
+    if not pairs:
+        return section(title, words)
+    return section(
+        title,
+        words,
+        figure(
+            figures.worth(pairs),
+            "Expected fall of the mean squared error if a variable were never missing.",
+            name="worth",
+        ),
+    )
+
+
+def worth_of_measuring(comparison: Comparison, diagnosis: Diagnosis) -> str:
+    """Say which variable to measure more often, and how that was found."""
+    worth = diagnosis.worth
+    ranked = worth.ranked(TOO_SMALL * diagnosis.risk)
+    if not ranked:
+        return "None: measuring what is missing would not help, as far as can be told."
+    best = ranked[0]
+    gain = worth.drops[best] / comparison.y.var()
+    error = worth.standard_errors[best] / comparison.y.var()
+    spread = f" ± {error:.3f}" if error else ""
+    return (
+        f"If {comparison.names[best]} were always measured, the mean squared error "
+        f"would fall by about {worth.drops[best] / diagnosis.risk:.1%}, and R2 would "
+        f"rise by {gain:.3f}{spread}. Found {worth.method}."
+    )

@@ -1,0 +1,112 @@
+"""What is new in the rows to predict: levels, missingness, patterns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.estimators.calibration import ALL, TOO_FEW
+from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.tables.columns import shown
+from missfit.workflow.model_file import TableModel, variable_mask
+
+LEAST_DRIFT = 0.1  # share of the rows; smaller changes are not worth a warning
+CERTAIN = 4.0  # standard errors from which a change is not taken for chance
+
+
+class Watch:
+    """Counts what is new in the rows to predict, and says what the user should know.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model that the rows are compared with.
+    """
+
+    def __init__(self, model: TableModel):
+        self.model = model
+        self.n_rows = 0
+        self.count = np.zeros(len(model.columns), dtype=np.int64)
+        self.n_unseen = 0
+        self.levels: dict[str, set[str]] = {}
+        self.kinds: Counter[str] = Counter()  # what calibrated the intervals
+
+    def see(self, frame: Any, X: NDArray[np.float64]) -> None:
+        """Count the rows of a chunk, given as they were read and as numbers."""
+        mask = variable_mask(self.model.encoder, X)
+        groups = group_rows(mask)
+        keys = pattern_keys(groups.patterns).tolist()
+        seen = self.model.missingness.keys
+        unseen = np.array([key not in seen for key in keys], dtype=bool)
+        self.n_rows += len(X)
+        self.count += mask.sum(axis=0)
+        self.n_unseen += int(groups.n_rows[unseen].sum())
+        for name, levels in self.model.encoder.unknown_levels(frame).items():
+            self.levels.setdefault(name, set()).update(levels)
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what the user should know of these rows."""
+        yield from self._new_levels()
+        yield from self._drift()
+        yield from self._weak_intervals()
+
+    def _new_levels(self) -> Iterator[str]:
+        for name, levels in self.levels.items():
+            some = ", ".join(shown(level) for level in sorted(levels)[:3])
+            more = f" and {len(levels) - 3} more" if len(levels) > 3 else ""
+            yield (
+                f"column {shown(name)} has levels never seen at fit ({some}{more}), "
+                "taken as missing: correct them, or fit again with rows that hold them"
+            )
+
+    def _weak_intervals(self) -> Iterator[str]:
+        if self.kinds[TOO_FEW]:
+            yield (
+                f"the intervals of {self.kinds[TOO_FEW]:,} rows are infinite, since "
+                "the model was fitted to too few rows (or groups) for its coverage: "
+                "fit again with more of them, or with a lower coverage"
+            )
+        if self.kinds[ALL] > LEAST_DRIFT * self.n_rows:
+            yield (
+                f"{self.kinds[ALL] / self.n_rows:.0%} of these rows have a combination "
+                "of missing columns so rare at fit that their intervals hold only if "
+                "which values are missing does not depend on the values: fit again "
+                "with more rows like these"
+            )
+
+    def _drift(self) -> Iterator[str]:
+        old = self.model.missingness
+        if not self.n_rows:
+            return
+        for j, name in enumerate(self.model.columns):
+            change = _change(old.count[j], old.n_rows, self.count[j], self.n_rows)
+            if change:
+                yield (
+                    f"column {shown(name)} is missing in {change[1]:.0%} of these "
+                    f"rows, in {change[0]:.0%} at fit: the missingness has drifted. "
+                    "Find out why; if it stays, fit again with rows like these"
+                )
+        change = _change(old.n_single, old.n_rows, self.n_unseen, self.n_rows)
+        if change and change[1] > change[0]:
+            yield (
+                f"{change[1]:.0%} of these rows have a combination of missing columns "
+                f"never seen at fit ({change[0]:.0%} were to be expected)"
+            )
+
+
+def _change(old: int, n_old: int, new: int, n_new: int) -> tuple[float, float] | None:
+    """Return both shares where they differ by more than chance and more than a little.
+
+    >>> _change(100, 1000, 400, 1000), _change(100, 1000, 2, 3)
+    ((0.1, 0.4), None)
+    """
+    p, q = old / n_old, new / n_new
+    pooled = (old + new) / (n_old + n_new)
+    error = np.sqrt(pooled * (1 - pooled) * (1 / n_old + 1 / n_new))
+    if abs(p - q) < LEAST_DRIFT or abs(p - q) < CERTAIN * error:
+        return None
+    return float(p), float(q)

@@ -1,0 +1,143 @@
+"""Model files: every candidate comes back, and no file runs code."""
+
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.preprocessing import FunctionTransformer
+
+from missfit import EMLR, ConformalRegressor, TableEncoder
+from missfit.compare.candidates import CANDIDATES
+from missfit.tables.training import TrainingTable
+from missfit.workflow.archive import packed
+from missfit.workflow.fit import fit_table
+from missfit.workflow.model_file import HEADER, ModelFileError, load_model, save_model
+from served import fitted_folder, make_table, refused
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return fitted_folder(tmp_path_factory.mktemp("served"))
+
+
+@pytest.mark.parametrize("name", [one.name for one in CANDIDATES])
+def test_every_candidate_can_be_fitted_saved_and_loaded(tmp_path, name):
+    frame = make_table(150)
+    table = TrainingTable(frame.drop(columns="y"), frame["y"].to_numpy(), "y", None, [])
+    model = fit_table(table, predictor=name)
+    save_model(tmp_path / "m.skops", model)
+    again = load_model(tmp_path / "m.skops")
+    X = model.encoder.transform(table.X)
+    np.testing.assert_array_equal(again.encoder.transform(table.X), X)
+    np.testing.assert_array_equal(
+        again.regressor.predict_interval(X), model.regressor.predict_interval(X)
+    )
+    assert again.schema() == model.schema()
+    assert again.missingness.keys == model.missingness.keys
+
+
+def test_a_boosted_default_can_be_saved_and_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = 3 * np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=600)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = fit_table(TrainingTable(frame, y, "y", None, []))
+    assert model.predictor == "AutoRegressor"
+    assert model.regressor.base_.parts_  # boosting earned its place
+    save_model(tmp_path / "m.skops", model)
+    again = load_model(tmp_path / "m.skops")
+    np.testing.assert_array_equal(
+        again.regressor.predict_interval(X), model.regressor.predict_interval(X)
+    )
+    assert str(again.regressor.base_.explain()) == str(model.regressor.base_.explain())
+
+
+def test_the_schema_can_be_read_without_missfit(folder):
+    with zipfile.ZipFile(folder / "model.skops") as archive:
+        schema = json.loads(archive.read(HEADER))
+    assert schema["target"] == "y"
+    assert [c["name"] for c in schema["columns"]] == [
+        "age",
+        "smokes",
+        "born",
+        "city",
+        "dose",
+    ]
+    assert sorted(schema["columns"][3]["levels"]) == ["Lyon", "Nice", "Paris"]
+    missing = make_table().isna().sum()
+    assert [c["missing"] for c in schema["columns"]] == missing[:-1].tolist()
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("exploded",)
+
+
+def archive_with(path, header, parts):
+    """Write an archive with any header and parts."""
+    path.write_bytes(packed(skops.io.dumps(parts), header))
+
+
+def test_a_file_that_is_no_model_file_is_refused_and_runs_no_code(
+    folder, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    good = (folder / "model.skops").read_bytes()
+    header = json.loads(zipfile.ZipFile(folder / "model.skops").read(HEADER))
+    strange = tmp_path / "strange.skops"
+
+    def says(message):
+        out = tmp_path / "out.csv"
+        err = refused(capsys, "predict", strange, folder / "new.csv", "--out", out)
+        assert message in err
+        assert not out.exists()
+        assert not (tmp_path / "exploded").exists()
+
+    for protocol in (0, 2, 5):
+        strange.write_bytes(pickle.dumps(Bomb(), protocol=protocol))
+        says("never loaded" if protocol else "no missfit model file")
+    strange.write_text("prediction,lower")
+    says("no missfit model file")
+    strange.write_bytes(b"")
+    says("no missfit model file")
+    for cut in (100, len(good) // 2, len(good) - 5):
+        strange.write_bytes(good[:cut])
+        says("truncated or damaged")
+    flipped = bytearray(good)
+    flipped[len(good) // 3] ^= 255
+    strange.write_bytes(flipped)
+    says("damaged")
+    strange.write_bytes(skops.io.dumps(EMLR()))
+    says("is not loaded: it holds no missfit.json")
+    parts = {"encoder": TableEncoder(), "regressor": ConformalRegressor(EMLR())}
+    archive_with(strange, {**header, "version": 1}, parts)
+    says("format version 1,")
+    archive_with(strange, {**header, "version": 99, "missfit": "9.0"}, parts)
+    says("format version 99, written by missfit 9.0, and this missfit reads version")
+    evil = FunctionTransformer(os.mkdir)
+    archive_with(strange, header, {"encoder": evil, "regressor": evil})
+    says("FunctionTransformer', which model files may not hold")
+    archive_with(strange, header, {"encoder": os.mkdir, "regressor": os.mkdir})
+    says("asks for the type 'posix.mkdir', which model files may not hold")
+    archive_with(strange, header, {"encoder": 1, "regressor": 2})
+    says("its encoder is of another type")
+    archive_with(strange, {**header, "columns": []}, parts)
+    says("damaged")
+    strange.unlink()
+    says("does not exist")
+
+
+def test_a_model_that_could_not_be_loaded_again_is_not_written(tmp_path):
+    frame = make_table(60)
+    table = TrainingTable(frame.drop(columns="y"), frame["y"].to_numpy(), "y", None, [])
+    model = fit_table(table, predictor="EMLR")
+    model.regressor.base_ = FunctionTransformer(os.mkdir)
+    with pytest.raises(ModelFileError, match="not written"):
+        save_model(tmp_path / "m.skops", model)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,149 @@
+"""Predictions of a table: in order, whole or not there, in bounded memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from missfit import EMLR, ConformalRegressor, TableEncoder
+from missfit.tables.read import read_chunks
+from served import fitted_folder, make_table, predictions, refused, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return fitted_folder(tmp_path_factory.mktemp("served"))
+
+
+def test_the_predictions_are_those_of_the_library_in_the_order_of_the_rows(
+    folder, capsys
+):
+    code, out, err = run(capsys, "predict", folder / "model.skops", folder / "new.csv")
+    assert code == 0
+    assert err == ""
+    got = predictions(out)
+    train, new = make_table(), make_table(300, seed=1)
+    encoder = TableEncoder().fit(train.drop(columns="y"))
+    model = ConformalRegressor(EMLR(), alpha=0.1, random_state=0)
+    model.fit(encoder.transform(train.drop(columns="y")), train["y"])
+    X = encoder.transform(new.drop(columns="y"))
+    expected = np.column_stack([model.predict(X), *model.predict_interval(X)])
+    # the numbers of the files have been through text: rounding
+    np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-9)
+    covered = (got["lower"] <= new["y"]) & (new["y"] <= got["upper"])
+    assert covered.mean() > 0.85  # 90 % asked; nested patterns are covered more
+
+
+def test_chunks_formats_and_extra_columns_do_not_change_a_prediction(
+    folder, capsys, tmp_path, monkeypatch
+):
+    _, whole, _ = run(capsys, "predict", folder / "model.skops", folder / "new.csv")
+    expected = predictions(whole).to_numpy()
+    new = pd.read_csv(folder / "new.csv").drop(columns="y")
+    new["born"] = pd.to_datetime(new["born"])
+    new = new[new.columns[::-1]].assign(more="text")
+    new.to_parquet(tmp_path / "new.parquet", row_group_size=50)
+    new.to_feather(tmp_path / "new.feather")
+    new.to_csv(tmp_path / "new.csv", index=False, sep=";", encoding="utf-8-sig")
+    for rows in (37, 1000):
+        monkeypatch.setattr(
+            "missfit.workflow.predict.read_chunks",
+            lambda *a, rows=rows, **k: read_chunks(*a, **k, rows=rows),
+        )
+        for name in ("new.csv", "new.parquet", "new.feather"):
+            _, out, _ = run(capsys, "predict", folder / "model.skops", tmp_path / name)
+            np.testing.assert_allclose(
+                predictions(out).to_numpy(), expected, rtol=1e-12
+            )
+
+
+def test_out_writes_the_same_text_as_stdout(folder, capsys, tmp_path):
+    _, text, _ = run(capsys, "predict", folder / "model.skops", folder / "new.csv")
+    out = tmp_path / "predictions.csv"
+    code, said, _ = run(
+        capsys, "predict", folder / "model.skops", folder / "new.csv", "--out", out
+    )
+    assert code == 0
+    assert out.read_text() == text
+    assert "300 predictions of y" in said
+
+
+def test_no_rows_give_the_header_alone(folder, capsys, tmp_path):
+    (tmp_path / "none.csv").write_text("age,smokes,born,city,dose\n")
+    code, out, _ = run(capsys, "predict", folder / "model.skops", tmp_path / "none.csv")
+    assert (code, out) == (0, "prediction,lower,upper\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="dose"), "has no column 'dose', which the model"),
+        (lambda t: t.rename(columns={"age": "Age"}), "did you mean 'Age'"),
+        (lambda t: t.rename(columns={"age": "years"}), "add it .it may be empty."),
+        (lambda t: t.assign(age="old"), "'age' held numbers at fit, and now 'old'"),
+        (lambda t: t.assign(smokes="maybe"), "'smokes' held booleans at fit"),
+        (lambda t: t.assign(born="yesterday"), "'born' held dates at fit"),
+        (lambda t: t.assign(dose=np.inf), "'dose' is infinite"),
+    ],
+)
+def test_a_table_that_does_not_fit_the_schema_is_refused_and_leaves_no_output(
+    folder, capsys, tmp_path, change, message
+):
+    data, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    change(make_table(50, seed=2)).to_csv(data, index=False)
+    err = refused(capsys, "predict", folder / "model.skops", data, "--out", out)
+    assert message.replace(".it may be empty.", "(it may be empty)") in err
+    refused(capsys, "predict", folder / "model.skops", data)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new.csv"]
+
+
+def test_an_error_in_a_late_chunk_leaves_no_output(
+    folder, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "missfit.workflow.predict.read_chunks",
+        lambda *a, **k: read_chunks(*a, **k, rows=100),
+    )
+    table = make_table(300, seed=2).astype({"age": object})
+    table.loc[250, "age"] = "old"
+    table.to_csv(tmp_path / "new.csv", index=False)
+    (tmp_path / "out.csv").write_text("before")
+    arguments = ["predict", folder / "model.skops", tmp_path / "new.csv"]
+    err = refused(capsys, *arguments)
+    assert "first row 50. " in err
+    assert "The row numbers count from row 200 of the file." in err
+    refused(capsys, *arguments, "--out", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == "before"
+
+
+def test_a_reader_that_stops_early_is_no_error(folder):
+    command = (
+        f"{sys.executable} -c 'import sys, missfit.cli; sys.exit(missfit.cli.main())' "
+        f"predict {folder / 'model.skops'} "
+        f"{folder / 'new.csv'} | head -1"
+    )
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.stdout == "prediction,lower,upper\n"
+    assert done.stderr == ""
+
+
+def test_memory_does_not_grow_with_the_rows_to_predict(folder, tmp_path):
+    """Peak memory of predicting 204,000 rows against 51,000: chunks, not the file."""
+    table = pd.read_csv(folder / "new.csv").drop(columns="y")
+    peaks = []
+    for copies in (170, 680):
+        path = tmp_path / f"{copies}.csv"
+        pd.concat([table] * copies).to_csv(path, index=False)
+        code = (
+            "import resource, sys\nfrom missfit.cli import main\n"
+            f"assert main(['predict', {str(folder / 'model.skops')!r}, {str(path)!r}, "
+            f"'--out', {str(tmp_path / 'out.csv')!r}]) == 0\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        peaks.append(int(done.stdout.split()[-1]))
+    assert peaks[1] < 1.25 * peaks[0]
