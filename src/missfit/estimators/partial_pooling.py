@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.base import NanRegressor
+from missfit.estimators.splits import RowSplit, default_splits, row_splits
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import (
     ColumnScales,
@@ -22,7 +22,6 @@ from missfit.moments.pattern_moments import (
 from missfit.moments.patterns import find_keys, group_rows, pattern_keys
 from missfit.tables.chunks import comes_in_chunks
 
-FEW_ROWS = 5_000  # below, five folds; from there on three are enough
 STANDARD_ERRORS = 2.0  # by which a correction must beat the base to be taken
 
 
@@ -297,18 +296,11 @@ def _evaluate(maps: AffineMaps, X: NDArray[np.float64]) -> NDArray[np.float64]:
     return value
 
 
-def _splits(cv: Any, rows: _Rows) -> list[tuple[NDArray, NDArray]]:
-    """List the splits with weight in both parts; none for fewer rows than folds."""
+def _splits(cv: Any, rows: _Rows) -> list[RowSplit]:
+    """List the splits; none where cv is None and rows are fewer than folds."""
     if cv is None:
-        cv = 5 if len(rows.X) < FEW_ROWS else 3
-    if isinstance(cv, (int, np.integer)) and len(rows.X) < cv:
-        return []
-    chosen: Any = cv
-    splitter: Any = check_cv(chosen)
-    splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(rows.X, rows.y)]
-    return [
-        pair for pair in splits if all(rows.weight[part].sum() > 0 for part in pair)
-    ]
+        return default_splits(rows.X, rows.y, weight=rows.weight)
+    return row_splits(cv, rows.X, rows.y, weight=rows.weight, instead="cv=None")
 
 
 def _check_taus(taus: Any) -> tuple[float, ...]:
