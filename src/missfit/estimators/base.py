@@ -57,7 +57,7 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
         X = with_nan(X)
         options |= {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         try:
-            checked = validate_data(self, X, *y, reset=reset, **options)
+            checked: Any = validate_data(self, X, *y, reset=reset, **options)
         except OverflowError as error:  # an integer of more than 308 digits
             raise ValueError(
                 f"X holds a number beyond the range of float64 ({error}). Rescale the "
