@@ -393,7 +393,7 @@ def test_frames_and_pickles(rng):
     ("parameters", "message"),
     [
         ({"cv": 1}, r"cv=1; give a number of folds >= 2"),
-        ({"cv": 500}, r"cv=500 wants 500 folds, but there are only 400 rows"),
+        ({"cv": 500}, r"n_samples=400, fewer than the 500 folds of cv=500"),
         ({"time_budget": 0}, r"time_budget=0; give seconds > 0"),
         ({"candidates": []}, r"candidates=\[\]; give a list of regressors"),
         ({"candidates": ["EMLR"]}, r"give a list of regressors"),

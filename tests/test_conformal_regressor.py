@@ -35,7 +35,7 @@ def rows(rng, n, d=4, rate=0.3):
 
 def interval_as_published(model, x, method):
     """Zaffran et al. 2023, Algorithms 1 and 2, for one row, by plain loops."""
-    hidden, f = np.isnan(x), model.base_.predict
+    hidden, f = np.isnan(x), model.estimator_.predict
     low, high = [], []
     for x_k, y_k in zip(
         model.calibration_rows_, model.calibration_targets_, strict=True
@@ -97,7 +97,7 @@ def test_without_holes_exact_and_nested_are_split_conformal_prediction(rng):
         np.testing.assert_allclose((lower + upper) / 2, model.predict(X))
         widths[method] = upper - lower
     scores = abs(
-        model.calibration_targets_ - model.base_.predict(model.calibration_rows_)
+        model.calibration_targets_ - model.estimator_.predict(model.calibration_rows_)
     )
     level = 0.9 * (len(scores) + 1) / len(scores)
     expected = 2 * np.quantile(scores, level, method="inverted_cdf")
@@ -169,7 +169,7 @@ def test_intervals_that_ignore_the_pattern_fail_where_this_one_holds(rng):
     X, y = rows(rng, 60_000, 6, 0.3)
     model = ConformalRegressor(EMLR(), random_state=0).fit(X[:20_000], y[:20_000])
     scores = abs(
-        model.calibration_targets_ - model.base_.predict(model.calibration_rows_)
+        model.calibration_targets_ - model.estimator_.predict(model.calibration_rows_)
     )
     one_width = np.quantile(scores, 0.9)
     X, y = X[20_000:], y[20_000:]
@@ -282,7 +282,7 @@ def test_the_rows_that_a_pattern_needs_follow_alpha(rng):
 def test_same_pattern_intervals_are_the_quantile_of_the_scores_of_the_pattern(rng):
     X, y = rows(rng, 4000, 3, 0.2)
     model = ConformalRegressor(EMLR(), random_state=0).fit(X, y)
-    predictions = model.base_.predict(model.calibration_rows_)
+    predictions = model.estimator_.predict(model.calibration_rows_)
     np.testing.assert_allclose(model.calibration_predictions_, predictions)
     scores = abs(model.calibration_targets_ - predictions)
     lower, upper, kind = model.predict_interval(X[:200], return_kind=True)
@@ -473,10 +473,10 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there(rng):
     )
 
 
-def test_a_base_without_weights_refuses_them_with_the_way_out(rng):
+def test_an_estimator_without_weights_refuses_them_with_the_way_out(rng):
     X, y = rows(rng, 100, rate=0.0)
     base = make_pipeline(LinearRegression())
-    with pytest.raises(TypeError, match=r"base Pipeline has no such argument\. Give"):
+    with pytest.raises(TypeError, match=r"fit of Pipeline has no such argument\. Give"):
         ConformalRegressor(base).fit(X, y, np.ones(100))
 
 
@@ -504,7 +504,7 @@ def test_it_goes_around_a_pipeline_with_text_columns(rng):
     frame, y = table_with_text(rng)
     model = ConformalRegressor(text_base(), random_state=0).fit(frame, y)
     lower, upper, kind = model.predict_interval(frame, return_kind=True)
-    np.testing.assert_array_equal(model.predict(frame), model.base_.predict(frame))
+    np.testing.assert_array_equal(model.predict(frame), model.estimator_.predict(frame))
     assert set(kind) == {"same pattern"}
     assert np.mean((lower <= y) & (y <= upper)) == pytest.approx(0.9, abs=0.04)
     complete = frame.notna().all(axis=1).to_numpy()
@@ -561,7 +561,7 @@ def test_groups_and_weights_reach_a_base_that_takes_them(rng):
     model = ConformalRegressor(Listener(), random_state=0)
     table, target, given_weight, given_groups = model.fit(
         X, y, weight, groups=school
-    ).base_.given_
+    ).estimator_.given_
     np.testing.assert_array_equal(given_weight, target - y.min() + 1)
     place = {number: X[school == number][0, 0] for number in range(200)}
     assert [place[number] for number in given_groups] == table[:, 0].tolist()

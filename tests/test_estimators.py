@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import (
-    GroupKFold,
     KFold,
-    LeaveOneOut,
-    RepeatedKFold,
-    ShuffleSplit,
     cross_val_score,
 )
 from sklearn.neighbors import KNeighborsRegressor
@@ -23,59 +20,30 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from conftest import hide, random_cov
+import missfit
+from conftest import hide
+from estimator_cases import ALL, WEIGHTED, every, name_of, rows, splits
 from fuzz.generated_tables import generated_table, ranges_outside
 from laws import small_law
 from missfit import (
     EMLR,
     MICELR,
     ConditionalImputedLR,
+    ConformalRegressor,
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
     PartialPooling,
     PatternMixtureLR,
-    PatternMoments,
     SelfMaskedLR,
 )
 
-FOLDS = KFold(3, shuffle=True, random_state=0)
-MOMENT_BASED = [
-    ConstantImputedLR(),
-    FactorizedLR(order=0, alphas=(0.0,)),
-    FactorizedLR(order=1, alphas=(1.0,)),
-    FactorizedLR(order=2, alphas=(0.1, 10.0), cv=FOLDS),
-    ExpandedLR(alphas=(1.0,)),
-    ExpandedLR(alphas=(0.0,)),
-    ExpandedLR(alphas=(0.01, 10.0), cv=FOLDS),
-    ExpandedLR(alphas=(1.0,), min_rows=8, fallback=ConstantImputedLR()),
-    EMLR(),
-    EMLR(algorithm="reference", max_iter=50),
-    ConditionalImputedLR(),
-    PatternMixtureLR(random_state=0),
-]
-WEIGHTED = [*MOMENT_BASED, SelfMaskedLR(), MICELR()]
-ALL = [*WEIGHTED, MICELR(bounded=False)]  # which depends on units, as the paper's does
 pytestmark = [
     # rare patterns and few iterations are the point of some of these cases
     pytest.mark.filterwarnings("ignore:.*fewer rows than coefficients:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*standard deviations from zero:UserWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
-
-
-def name_of(value):
-    return str(value).replace(" ", "").replace("\n", "")
-
-
-def every(estimators):
-    return pytest.mark.parametrize("estimator", estimators, ids=name_of)
-
-
-def rows(rng, n=300, d=3, noise=0.5, rate=0.3):
-    X = rng.multivariate_normal(np.arange(d), random_cov(rng, d), n)
-    y = 1 + X @ np.arange(1, d + 1) + noise * rng.standard_normal(n)
-    return hide(rng, X, rate), y
 
 
 @parametrize_with_checks(
@@ -287,29 +255,6 @@ def test_weights_equal_repeated_rows(estimator, rng, n):
     )
 
 
-@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
-def test_weights_equal_repeated_rows_where_a_strength_is_chosen(kind, rng):
-    X, y = rows(rng)
-    weight = rng.integers(0, 4, len(X))
-    groups = rng.integers(0, 3, len(X))
-    again = np.repeat(groups, weight)
-    model = kind(alphas=(0.1, 10.0, 1e4))
-    weighted = clone(model).set_params(cv=splits(groups)).fit(X, y, weight)
-    repeated = clone(model).set_params(cv=splits(again))
-    repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert weighted.alpha_ == repeated.alpha_
-    np.testing.assert_allclose(
-        list(weighted.cv_scores_.values()), list(repeated.cv_scores_.values())
-    )
-    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7)
-
-
-def splits(groups):
-    return [
-        (np.flatnonzero(groups != g), np.flatnonzero(groups == g)) for g in range(3)
-    ]
-
-
 @every(WEIGHTED)
 def test_permuting_rows_changes_nothing_at_fixed_folds(estimator, rng):
     X, y = rows(rng)
@@ -368,90 +313,6 @@ def test_complete_data_give_em_the_least_squares_regression(rng):
         model.fit(X, y)
         np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=1e-8)
         np.testing.assert_allclose(model.intercept_, theirs.intercept_, rtol=1e-8)
-
-
-# --- moments, streams, folds --------------------------------------------------------
-
-
-@every([e for e in MOMENT_BASED if not isinstance(getattr(e, "cv", 0), KFold)])
-def test_moments_give_the_same_fit_as_rows(estimator, rng):
-    X, y = rows(rng)
-    moments = PatternMoments.from_data(X[:100], y[:100])
-    moments = moments + PatternMoments.from_data(X[100:], y[100:])
-    from_moments = clone(estimator).fit_moments(moments)
-    assert from_moments.n_features_in_ == 3
-    np.testing.assert_allclose(
-        from_moments.predict(X), clone(estimator).fit(X, y).predict(X), rtol=1e-7
-    )
-
-
-@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
-def test_folds_of_moments_choose_as_folds_of_rows(kind, rng):
-    X, y = rows(rng)
-    model = kind(alphas=(0.1, 10.0, 1e4), cv=3)
-    by_rows = clone(model).fit(X, y)
-    folds = [
-        PatternMoments.from_data(X[part], y[part])
-        for part in np.array_split(np.arange(len(X)), 3)
-    ]
-    total = folds[0] + folds[1] + folds[2]
-    by_moments = clone(model).fit_moments(total, folds=folds)
-    assert by_moments.alpha_ == by_rows.alpha_
-    np.testing.assert_allclose(by_moments.predict(X), by_rows.predict(X), rtol=1e-9)
-    with pytest.raises(ValueError, match=r"several strengths.*folds=.*alphas=\(1"):
-        clone(model).fit_moments(total)
-
-
-@every([e for e in MOMENT_BASED if not isinstance(getattr(e, "cv", 0), KFold)])
-def test_a_stream_gives_the_same_fit_as_all_rows(estimator, rng):
-    X, y = rows(rng)
-    model = clone(estimator)
-    for part in np.array_split(np.arange(len(X)), 7):
-        model.partial_fit(X[part], y[part])
-    np.testing.assert_allclose(
-        model.predict(X), clone(estimator).fit(X, y).predict(X), rtol=1e-5, atol=1e-5
-    )
-    # fit starts anew
-    model.fit(X[:150], y[:150])
-    np.testing.assert_allclose(
-        model.predict(X), clone(estimator).fit(X[:150], y[:150]).predict(X), rtol=1e-7
-    )
-
-
-@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
-def test_a_stream_chooses_its_strength_by_interleaved_folds(kind, rng):
-    X, y = rows(rng)
-    model = kind(alphas=(0.1, 10.0, 1e4), cv=3)
-    for start in range(0, len(X), 11):
-        model.partial_fit(X[start : start + 11], y[start : start + 11])
-    dealt = splits(np.arange(len(X)) % 3)
-    by_rows = kind(alphas=(0.1, 10.0, 1e4), cv=dealt).fit(X, y)
-    assert model.alpha_ == by_rows.alpha_
-    np.testing.assert_allclose(model.predict(X), by_rows.predict(X), rtol=1e-7)
-    with pytest.raises(ValueError, match="cv must be a number of folds"):
-        kind(cv=dealt).partial_fit(X, y)
-
-
-@pytest.mark.parametrize(
-    "cv", [4, KFold(3, shuffle=True, random_state=1), ShuffleSplit(5, random_state=0)]
-)
-@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
-def test_any_cv_argument_chooses_what_a_grid_search_would(kind, cv, rng):
-    # Overlapping or partial test sets too: the scores are those of plain refits, up to
-    # the columns' scales, which come from all rows.
-    X, y = rows(rng, n=600)
-    model = kind(alphas=(1e-2, 1e2, 1e5), cv=cv).fit(X, y)
-    for alpha, score in model.cv_scores_.items():
-        theirs = cross_val_score(kind(alphas=(alpha,)), X, y, cv=cv).mean()
-        assert abs(score - theirs) < 0.02
-    assert model.alpha_ == max(model.cv_scores_, key=model.cv_scores_.get)
-
-
-def test_grouped_folds_are_given_as_splits(rng):
-    X, y = rows(rng)
-    groups = rng.integers(0, 20, len(X))
-    model = ExpandedLR(cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
-    assert set(model.cv_scores_) == {1e-3, 1, 1e3}
 
 
 # --- inputs -------------------------------------------------------------------------
@@ -517,37 +378,44 @@ def test_pipelines_and_cross_validation_work(estimator, rng):
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.2
 
 
-# --- maps of patterns ---------------------------------------------------------------
-
-
-@every([e for e in MOMENT_BASED if getattr(e, "fallback", None) is None])
-def test_pattern_models_are_the_predictor(estimator, rng):
-    X, y = rows(rng)
-    model = clone(estimator).fit(X, y)
-    maps = model.pattern_models_
-    np.testing.assert_allclose(maps.predict(X)[:, 0], model.predict(X), rtol=1e-10)
-    assert model.pattern_count_.sum() == len(X)
-    assert not maps.coef[np.broadcast_to(maps.patterns[:, None], maps.coef.shape)].any()
-
-
-def test_the_table_of_patterns_reads_like_the_formula(rng):
-    X, y = rows(rng)
-    frame = pd.DataFrame(X, columns=["age", "height", "weight"])
-    model = EMLR().fit(frame, y)
-    table = pd.DataFrame(model.pattern_table())
-    assert table["rows"].is_monotonic_decreasing
-    assert table["rows"].sum() == len(X)
-    line = table[table["missing"] == "age, weight"].iloc[0]
-    assert np.isnan(line["age"])
-    row = pd.DataFrame({"age": [np.nan], "height": [2.0], "weight": [np.nan]})
-    by_hand = line["intercept"] + 2.0 * line["height"]
-    np.testing.assert_allclose(model.predict(row), by_hand)
-    two = pd.DataFrame(EMLR().fit(X, np.column_stack([y, -y])).pattern_table())
-    assert two["target"].tolist() == [0, 1] * len(table)
-    assert list(two.columns[-3:]) == ["x0", "x1", "x2"]
-
-
 # --- parameters ---------------------------------------------------------------------
+
+
+PUBLIC = [getattr(missfit, name) for name in missfit.__all__]
+PUBLIC = [kind for kind in PUBLIC if hasattr(kind, "get_params")]
+OTHER_WORDS = {  # what the parameter is called everywhere
+    "base": "estimator",
+    "base_estimator": "estimator",
+    "seed": "random_state",
+    "folds": "cv",
+    "most_rows": "max_rows",
+}
+
+
+@pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.__name__)
+def test_a_parameter_has_the_same_name_and_default_in_every_estimator(kind):
+    parameters = signature(kind).parameters
+    assert not OTHER_WORDS.keys() & parameters.keys()
+    if "random_state" in parameters:
+        assert parameters["random_state"].default is None
+
+
+@every([*WEIGHTED, PartialPooling(EMLR()), ConformalRegressor(EMLR())])
+def test_what_a_fit_learns_ends_in_an_underscore(estimator, rng):
+    model = clone(estimator).fit(*rows(rng, n=100))
+    learned = vars(model).keys() - model.get_params(deep=False).keys()
+    assert learned
+    assert all(name.endswith("_") for name in learned)
+
+
+def test_a_wrapper_takes_an_estimator_and_keeps_it_fitted(rng):
+    X, y = rows(rng, n=200)
+    for kind in (PartialPooling, ConformalRegressor):
+        model = kind(estimator=EMLR(tol=1e-3)).fit(X, y)
+        assert model.get_params()["estimator__tol"] == 1e-3
+        assert isinstance(model.estimator_, EMLR)
+        assert not hasattr(model.estimator, "patterns_")  # it was cloned
+        assert not hasattr(model, "base_")
 
 
 @pytest.mark.parametrize(
@@ -585,11 +453,6 @@ def test_an_absurd_number_of_coefficients_is_refused_before_any_work(rng):
         FactorizedLR(order=3).fit(X, np.nansum(X, axis=1))
 
 
-def test_a_table_without_rows_is_refused():
-    with pytest.raises(ValueError, match="holds no rows; add some first"):
-        ConstantImputedLR().fit_moments(PatternMoments.empty(2))
-
-
 def test_one_row_is_enough_without_a_choice_of_strength():
     X, y = np.array([[1.0, np.nan]]), np.array([3.0])
     with warnings.catch_warnings():
@@ -605,91 +468,7 @@ def test_one_row_is_enough_without_a_choice_of_strength():
             np.testing.assert_allclose(model.fit(X, y).predict(X), 3.0, rtol=1e-6)
 
 
-# --- streams, choices and failures: what a hostile review found ----------------------
-
-
-def learned(model):
-    return {name for name in vars(model) if name.endswith("_")}
-
-
-@pytest.mark.parametrize(
-    "break_it",
-    [
-        lambda model, X, y: model.partial_fit(X, y, sample_weight=-np.ones(len(X))),
-        lambda model, X, y: model.partial_fit(X[:, :2], y),
-        lambda model, X, y: model.partial_fit(X, np.full(len(y), np.nan)),
-        lambda model, X, y: model.set_params(min_rows="x").partial_fit(X, y[:, None]),
-        lambda model, X, y: model.set_params(fallback=MICELR()).partial_fit(X, y),
-        lambda model, X, y: model.fit(X, y, sample_weight=np.zeros(len(X))),
-        lambda model, X, y: model.fit_moments(PatternMoments.empty(3)),
-    ],
-)
-def test_a_failed_fit_leaves_the_model_as_it_was(break_it, rng):
-    X, y = rows(rng)
-    model = ExpandedLR(alphas=(1.0,), min_rows=8, fallback=ConstantImputedLR())
-    model.partial_fit(X[:200], y[:200])
-    before, names = model.predict(X), learned(model)
-    with pytest.raises((ValueError, TypeError)):
-        break_it(model, X[200:], y[200:])
-    model.set_params(min_rows=8, fallback=ConstantImputedLR())
-    np.testing.assert_array_equal(model.predict(X), before)
-    assert learned(model) == names
-    # the stream goes on as if nothing had happened
-    model.partial_fit(X[200:], y[200:])
-    whole = clone(model).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-8)
-
-
-def test_a_first_fit_that_fails_leaves_nothing(rng):
-    X, y = rows(rng)
-    model = EMLR(max_iter=0)
-    with pytest.raises(ValueError, match="max_iter"):
-        model.fit(X, y)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-    assert not learned(model)
-
-
-@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
-def test_folds_without_rows_are_left_out(kind, rng):
-    X, y = rows(rng)
-    weight = np.r_[np.zeros(100), np.ones(200)]
-    model = kind(alphas=(0.1, 1e3), cv=3).fit(X, y, weight)
-    two = [(np.arange(100, 200), np.arange(200, 300))]
-    two.append((two[0][1], two[0][0]))
-    same = kind(alphas=(0.1, 1e3), cv=two).fit(X, y, weight)
-    assert model.cv_scores_ == pytest.approx(same.cv_scores_)
-    nothing = [(np.arange(100), np.arange(100, 300))]
-    with pytest.raises(ValueError, match="leaves no split with rows"):
-        kind(alphas=(0.1, 1e3), cv=nothing).fit(X, y, weight)
-    with pytest.raises(ValueError, match="leaves no split with rows"):
-        kind(alphas=(0.1, 1e3), cv=iter([])).fit(X, y)
-
-
-@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
-def test_one_row_folds_choose_by_the_pooled_error(kind, rng):
-    X, y = rows(rng, n=60)
-    model = kind(alphas=(1e6, 1.0), cv=LeaveOneOut()).fit(X, y)
-    assert model.alpha_ == 1.0  # not the first, as equal scores would give
-    error = -cross_val_score(
-        kind(alphas=(1.0,)), X, y, cv=LeaveOneOut(), scoring="neg_mean_squared_error"
-    ).mean()
-    assert model.cv_scores_[1.0] == pytest.approx(1 - error / y.var(), abs=0.02)
-
-
-def test_splitters_with_more_splits_than_rows_are_fine(rng):
-    X, y = rows(rng, n=40)
-    cv = RepeatedKFold(n_splits=5, n_repeats=10, random_state=0)
-    assert len(ExpandedLR(cv=cv).fit(X, y).cv_scores_) == 3
-
-
-def test_splits_that_train_on_their_test_rows_are_taken_at_their_word(rng):
-    X, y = rows(rng)
-    half = np.arange(150), np.arange(150, 300)
-    cv = [(half[0], half[0]), (half[1], half[1])]
-    model = ExpandedLR(alphas=(1.0, 10.0), cv=cv).fit(X, y)
-    apart = [ExpandedLR(alphas=(1.0,)).fit(X[h], y[h]).score(X[h], y[h]) for h in half]
-    assert model.cv_scores_[1.0] == pytest.approx(np.mean(apart), abs=2e-3)
+# --- edges --------------------------------------------------------------------------
 
 
 def test_a_constant_feature_with_fractional_weights_is_fine():
@@ -700,45 +479,6 @@ def test_a_constant_feature_with_fractional_weights_is_fine():
     assert np.isfinite(model.predict(X)).all()
     imputation = ConstantImputedLR().fit(X, np.arange(6.0), weight).imputation_
     assert imputation[1] == pytest.approx(0.1)
-
-
-def test_rare_patterns_do_not_take_part_in_the_choice(rng):
-    # with them the folds explode and the strongest ridge wins
-    X, y = rows(rng, n=1000, d=6, rate=0.5)
-    guarded = ExpandedLR(min_rows=20, fallback=EMLR()).fit(X[:800], y[:800])
-    best = max(
-        ExpandedLR(alphas=(a,), min_rows=20, fallback=EMLR())
-        .fit(X[:800], y[:800])
-        .score(X[800:], y[800:])
-        for a in (1e-3, 1.0, 1e3)
-    )
-    assert guarded.score(X[800:], y[800:]) > best - 0.03
-
-
-def test_a_stream_keeps_to_its_folds(rng):
-    X, y = rows(rng)
-    model = FactorizedLR(alphas=(1.0,), cv=3).partial_fit(X[:100], y[:100])
-    model.set_params(alphas=(0.1, 1e3)).partial_fit(X[100:], y[100:])
-    dealt = splits(np.arange(len(X)) % 3)
-    whole = FactorizedLR(alphas=(0.1, 1e3), cv=dealt).fit(X, y)
-    assert model.cv_scores_ == pytest.approx(whole.cv_scores_)
-    with pytest.raises(ValueError, match=r"cv=5, but the stream was dealt to 3 folds"):
-        model.set_params(cv=5).partial_fit(X, y)
-    for cv in (1, KFold(3)):
-        with pytest.raises(ValueError, match="must be a number of folds >= 2"):
-            FactorizedLR(cv=cv).partial_fit(X, y)
-
-
-def test_a_stream_row_by_row_ends_as_one_of_chunks(rng):
-    X, y = rows(rng, n=30)
-    one = FactorizedLR(alphas=(0.1, 1e3), cv=3)
-    for i in range(len(X)):
-        one.partial_fit(X[i : i + 1], y[i : i + 1])
-    two = FactorizedLR(alphas=(0.1, 1e3), cv=3).partial_fit(X, y)
-    np.testing.assert_allclose(one.predict(X), two.predict(X), rtol=1e-8)
-    before = one.predict(X)
-    one.partial_fit(X, y, sample_weight=np.zeros(len(X)))  # no rows, in effect
-    np.testing.assert_array_equal(one.predict(X), before)
 
 
 def test_a_fallback_keeps_the_shape_of_the_target(rng):
@@ -761,43 +501,11 @@ def test_maps_of_patterns_left_to_a_fallback_are_the_fallbacks(rng):
     assert np.isfinite(other.predict(X)).all()
 
 
-@pytest.mark.parametrize("alphas", [1.0, [1.0], np.array([1.0])])
-@pytest.mark.parametrize("kind", [FactorizedLR, ExpandedLR])
-def test_strengths_may_be_a_number_a_list_or_an_array(kind, alphas, rng):
-    X, y = rows(rng)
-    expected = kind(alphas=(1.0,)).fit(X, y).predict(X)
-    np.testing.assert_array_equal(kind(alphas=alphas).fit(X, y).predict(X), expected)
-
-
-def test_a_vanishing_ridge_is_least_squares(rng):
-    X, y = rows(rng)
-    doubled = np.column_stack([X, X[:, 0]])
-    tiny = ExpandedLR(alphas=(1e-300,)).fit(doubled, y).predict(doubled)
-    none = ExpandedLR(alphas=(0.0,)).fit(doubled, y).predict(doubled)
-    np.testing.assert_array_equal(tiny, none)
-
-
 def test_a_constant_target_leaves_nothing_unexplained(rng):
     X, _ = rows(rng)
     mean, std = EMLR().fit(X, np.full(len(X), 1e-6)).predict(X, return_std=True)
     np.testing.assert_allclose(mean, 1e-6)
     assert std.max() < 1e-12
-
-
-def test_tables_that_do_not_fit_together_are_refused(rng):
-    X, y = rows(rng)
-    moments = PatternMoments.from_data(X, y)
-    with pytest.raises(
-        TypeError, match="fit_moments takes PatternMoments, not ndarray"
-    ):
-        ConstantImputedLR().fit_moments(X)
-    half = PatternMoments.from_data(X[:150], y[:150])
-    with pytest.raises(ValueError, match="must add up to the table"):
-        ExpandedLR().fit_moments(moments, folds=[half])
-    with pytest.raises(ValueError, match="two or more PatternMoments"):
-        ExpandedLR().fit_moments(moments, folds=[moments])
-    twice = ExpandedLR().fit_moments(half + half, folds=[half, half])
-    assert len(twice.cv_scores_) == 3
 
 
 def test_warnings_point_at_the_line_that_fits(rng):

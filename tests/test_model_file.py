@@ -49,13 +49,13 @@ def test_a_boosted_default_can_be_saved_and_loaded(tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = fit_table(TrainingTable(frame, y, "y", None, []))
     assert model.predictor == "AutoRegressor"
-    assert model.regressor.base_.parts_  # boosting earned its place
+    assert model.regressor.estimator_.parts_  # boosting earned its place
     save_model(tmp_path / "m.skops", model)
     again = load_model(tmp_path / "m.skops")
     np.testing.assert_array_equal(
         again.regressor.predict_interval(X), model.regressor.predict_interval(X)
     )
-    assert str(again.regressor.base_.explain()) == str(model.regressor.base_.explain())
+    assert str(again.regressor.estimator_.explain()) == str(model.regressor.estimator_.explain())
 
 
 def test_the_schema_can_be_read_without_missfit(folder):
@@ -137,7 +137,7 @@ def test_a_model_that_could_not_be_loaded_again_is_not_written(tmp_path):
     frame = make_table(60)
     table = TrainingTable(frame.drop(columns="y"), frame["y"].to_numpy(), "y", None, [])
     model = fit_table(table, predictor="EMLR")
-    model.regressor.base_ = FunctionTransformer(os.mkdir)
+    model.regressor.estimator_ = FunctionTransformer(os.mkdir)
     with pytest.raises(ModelFileError, match="not written"):
         save_model(tmp_path / "m.skops", model)
     assert not list(tmp_path.iterdir())

@@ -84,7 +84,7 @@ def test_patterns_of_their_own_are_learned_whatever_the_base():
         assert np.isfinite(model.tau_)
         assert model.gain_ > 2 * model.gain_error_
         assert model.score(new, target) > best - 0.01
-        assert model.base_.score(new, target) < best - 0.05
+        assert model.estimator_.score(new, target) < best - 0.05
 
 
 def test_it_lies_above_both_of_its_ends_in_between():
@@ -111,7 +111,9 @@ def test_patterns_never_seen_keep_the_base():
     model = PartialPooling(EMLR()).fit(X[few], y[few])
     assert np.isfinite(model.tau_)
     unseen = X[~few]
-    np.testing.assert_array_equal(model.predict(unseen), model.base_.predict(unseen))
+    np.testing.assert_array_equal(
+        model.predict(unseen), model.estimator_.predict(unseen)
+    )
 
 
 def test_the_errors_of_the_folds_are_those_of_plain_refits():
@@ -174,11 +176,11 @@ def test_bad_strengths_are_refused(taus, rng):
 
 def test_bases_that_cannot_serve_are_refused(rng):
     X, y = rows(rng)
-    with pytest.raises(TypeError, match="base='EMLR' has no fit and predict"):
+    with pytest.raises(TypeError, match="estimator='EMLR' has no fit and predict"):
         PartialPooling("EMLR").fit(X, y)
     with pytest.raises(TypeError, match="takes no sample_weight"):
         PartialPooling(KNeighborsRegressor()).fit(X, y, np.ones(len(X)))
-    assert clone(PartialPooling(EMLR(tol=1e-3))).base.tol == 1e-3
+    assert clone(PartialPooling(EMLR(tol=1e-3))).estimator.tol == 1e-3
 
 
 def test_it_is_linear_only_if_its_base_is():

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from missfit.estimators.base import are_folds, total_moments
+from missfit.estimators.moment_splits import total_moments
+from missfit.estimators.splits import are_folds, default_splits, n_units
+from missfit.estimators.splits import row_splits as splits_of_rows
 from missfit.moments.pattern_moments import PatternMoments
 
-FEW_ROWS = 5_000  # below, five folds; from there on three are enough
+FEWEST_UNITS = 10  # rows or groups to split: two of them in each of five folds
 
 
 class Table(NamedTuple):
@@ -176,33 +177,15 @@ def row_splits(
     """Return the splits that ``cv`` means for the table; none where rows are too few.
 
     None is 5 shuffled folds, 3 from 5,000 rows on; a number is as many shuffled folds;
-    groups are kept together.
+    groups are kept together. Fewer than 10 rows (or groups) are not split by a number
+    of folds: two rows a fold tell nothing.
     """
-    n = len(table.X)
-    units = n if table.groups is None else len(np.unique(table.groups))
-    wanted = (5 if n < FEW_ROWS else 3) if cv is None else cv
-    if isinstance(wanted, (int, np.integer)):
-        if wanted < 2:
-            raise ValueError(f"cv={cv!r}; give a number of folds >= 2, or None.")
-        if units < 2 * wanted and cv is not None and units < wanted:
-            what = "rows" if table.groups is None else "groups"
-            raise ValueError(
-                f"cv={cv!r} wants {wanted} folds, but there are only {units} {what} "
-                "(of weight > 0). Give fewer folds, or cv=None."
-            )
-        if units < 10:  # two rows a fold tell nothing
-            return []
-        kind = KFold if table.groups is None else GroupKFold
-        splitter: Any = kind(int(wanted), shuffle=True, random_state=seed)
-    else:
-        splitter = check_cv(wanted)
-    splits = [
-        (np.asarray(train), np.asarray(test))
-        for train, test in splitter.split(table.X, table.y, table.groups)
-    ]
-    if not all(len(train) and len(test) for train, test in splits):
-        raise ValueError(f"cv={cv!r} leaves a split without rows in one part.")
-    return splits
+    X, y, _, groups = table
+    if cv is None:
+        return default_splits(X, y, groups=groups, seed=seed, fewest=FEWEST_UNITS)
+    splits = splits_of_rows(cv, X, y, groups=groups, seed=seed, instead="cv=None")
+    is_few = n_units(len(X), groups) < FEWEST_UNITS
+    return [] if is_few and isinstance(cv, (int, np.integer)) else splits
 
 
 class Gain(NamedTuple):

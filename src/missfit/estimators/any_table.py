@@ -1,6 +1,6 @@
 """Rows of any table: arrays and frames of numbers, text, dates, as they come.
 
-What a wrapper needs of a table that only its base understands: which values are
+What a wrapper needs of a table that only its estimator understands: which values are
 missing, some of its rows, and the same rows with more values missing.
 """
 

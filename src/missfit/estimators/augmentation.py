@@ -17,7 +17,7 @@ from missfit.estimators.any_table import hide, take_rows
 from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
 
-BATCH = 2**22  # values given to the base at once
+BATCH = 2**22  # values given to the estimator at once
 MOST_NESTED = 1000  # rows, since each meets every row to predict
 # Rows for the typical score of a pattern, each of which costs a prediction. Coverage of
 # single patterns in pools strayed from 90 % by (10 features, 400 and 2,000 calibration

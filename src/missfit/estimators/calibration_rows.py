@@ -1,7 +1,7 @@
-"""The rows that calibrate: read as they come, held out from the fit of a base.
+"""The rows that calibrate: read as they come, held out from a fit.
 
 A part of the rows is held out, or, where that would be too few, all are: predicted by
-bases that are fitted to the others (cross-fitting).
+estimators that are fitted to the others (cross-fitting).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Rows(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """A fitted base, the rows that calibrate, and predictions that did not see them."""
+    """A fitted estimator, the rows that calibrate, and their held-out predictions."""
 
-    base: Any
+    estimator: Any
     rows: Rows
     predictions: NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
     X, y, sample_weight = named_columns(X, y, sample_weight)
     X = as_table(X)
     if isinstance(X, np.ndarray) and X.dtype == np.float64 and X.size:
-        refuse_beyond(X, "X")  # here, since the base is given some of the rows
+        refuse_beyond(X, "X")  # here, since the estimator is given some of the rows
     y = column_or_1d(target_values(y), warn=True)
     y = np.asarray(check_array(y, ensure_2d=False, input_name="y"), np.float64)
     refuse_beyond(y, "y")
@@ -101,9 +101,15 @@ def _check_units(unit: NDArray[np.intp], groups: Any) -> None:
 
 
 def hold_out(
-    base: Any, rows: Rows, *, alpha: float, share: float, may_cross_fit: bool, rng: Any
+    estimator: Any,
+    rows: Rows,
+    *,
+    alpha: float,
+    share: float,
+    may_cross_fit: bool,
+    rng: Any,
 ) -> HeldOut:
-    """Fit a base to some rows (or groups) and predict the others, or cross-fit.
+    """Fit an estimator to some rows (or groups) and predict the others, or cross-fit.
 
     Cross-fitted where a share of the rows (or groups) is fewer than 20, or fewer than
     quantiles at 1 - alpha need.
@@ -113,31 +119,31 @@ def hold_out(
     is_few = n_held_out < FEWEST_HELD_OUT or not is_enough(n_held_out, alpha)
     if is_few and may_cross_fit:
         _warn_of_too_few(len(units), rows.has_groups, alpha)
-        return _cross_fit(base, rows, rng)
+        return _cross_fit(estimator, rows, rng)
     if not rows.has_groups:
         n_held_out = min(n_held_out, MOST_ROWS)
-    return _split(base, rows, rng.permutation(units)[:n_held_out], rng)
+    return _split(estimator, rows, rng.permutation(units)[:n_held_out], rng)
 
 
-def _split(base: Any, rows: Rows, units: NDArray[np.intp], rng: Any) -> HeldOut:
-    """Fit the base to the rows of all but some units, and predict some of theirs."""
+def _split(estimator: Any, rows: Rows, units: NDArray[np.intp], rng: Any) -> HeldOut:
+    """Fit to the rows of all but some units, and predict some of theirs."""
     is_out = np.isin(rows.group, units)
-    fitted = _fit(base, rows.take(np.flatnonzero(~is_out)))
+    fitted = _fit(estimator, rows.take(np.flatnonzero(~is_out)))
     kept = rows.take(rng.permutation(np.flatnonzero(is_out))[:MOST_ROWS])
     return HeldOut(fitted, kept, _predictions(fitted, kept.X))
 
 
-def _cross_fit(base: Any, rows: Rows, rng: Any) -> HeldOut:
-    """Predict each fold by a base fitted to the others, and fit one to all."""
+def _cross_fit(estimator: Any, rows: Rows, rng: Any) -> HeldOut:
+    """Predict each fold by a fit to the others, and fit all."""
     units, unit = np.unique(rows.group, return_inverse=True)
     fold = (rng.permutation(len(units)) % FOLDS)[unit]
     predictions = np.empty(len(fold))
     for k in np.unique(fold):
         test = np.flatnonzero(fold == k)
-        fitted = _fit(base, rows.take(np.flatnonzero(fold != k)))
+        fitted = _fit(estimator, rows.take(np.flatnonzero(fold != k)))
         predictions[test] = _predictions(fitted, take_rows(rows.X, test))
     some = rng.permutation(len(fold))[:MOST_ROWS]
-    return HeldOut(_fit(base, rows), rows.take(some), predictions[some])
+    return HeldOut(_fit(estimator, rows), rows.take(some), predictions[some])
 
 
 def _warn_of_too_few(n_units: int, has_groups: bool, alpha: float) -> None:
@@ -152,21 +158,21 @@ def _warn_of_too_few(n_units: int, has_groups: bool, alpha: float) -> None:
         )
 
 
-def _fit(base: Any, rows: Rows) -> Any:
-    """Fit a clone of the base, with weights and groups where it takes them."""
-    fresh: Any = clone(base)
+def _fit(estimator: Any, rows: Rows) -> Any:
+    """Fit a clone of the estimator, with weights and groups where it takes them."""
+    fresh: Any = clone(estimator)
     options = {}
     if rows.has_groups and has_fit_parameter(fresh, "groups"):
         options["groups"] = rows.group
     if rows.has_weights:
         if not has_fit_parameter(fresh, "sample_weight"):
             raise TypeError(
-                f"sample_weight is given, but fit of the base {type(fresh).__name__} "
-                "has no such argument. Give another base, or leave the weights out."
+                f"sample_weight is given, but fit of {type(fresh).__name__} has no "
+                "such argument. Give another estimator, or leave the weights out."
             )
         options["sample_weight"] = rows.weight
     return fresh.fit(rows.X, rows.y, **options)
 
 
-def _predictions(base: Any, X: Any) -> NDArray[np.float64]:
-    return np.asarray(base.predict(X), dtype=np.float64)
+def _predictions(fitted: Any, X: Any) -> NDArray[np.float64]:
+    return np.asarray(fitted.predict(X), dtype=np.float64)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.estimators.base import PatternPredictor, Split
 from missfit.estimators.emlr import EMLR
+from missfit.estimators.moment_splits import Split
+from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import ScaledGaussian, condition, regression_maps
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps

@@ -48,7 +48,7 @@ class ConformalRegressor(NanRegressor):
 
     Parameters
     ----------
-    base : regressor
+    estimator : regressor
         Anything with fit and predict, such as a pipeline with text columns; cloned. It
         gets X as it comes, and must take the missing values that X has.
     alpha : float
@@ -61,13 +61,13 @@ class ConformalRegressor(NanRegressor):
     calibration : float
         Share of the rows (or groups) held out, at most 5,000 rows. With "auto", where
         these are fewer than 20 or 1/alpha - 1, all rows calibrate by cross-fitting in 5
-        folds, and the base is fitted to all of them.
+        folds, and the estimator is fitted to all of them.
     random_state : int, RandomState or None
-        Of the split.
+        The seed by which the rows that calibrate are drawn.
 
     Attributes
     ----------
-    base_ : regressor
+    estimator_ : regressor
         Fitted to the rows that are not held out, or to all after cross-fitting.
     calibration_rows_ : array or frame
         The rows that calibrate.
@@ -117,7 +117,7 @@ class ConformalRegressor(NanRegressor):
     ['same pattern', 'same pattern']
     """
 
-    base_: Any
+    estimator_: Any
     calibration_rows_: Any
     calibration_targets_: NDArray[np.float64]
     calibration_predictions_: NDArray[np.float64]
@@ -127,14 +127,14 @@ class ConformalRegressor(NanRegressor):
 
     def __init__(
         self,
-        base: Any,
+        estimator: Any,
         *,
         alpha: float = 0.1,
         method: str = "auto",
         calibration: float = 0.25,
         random_state: Any = None,
     ):
-        self.base = base
+        self.estimator = estimator
         self.alpha = alpha
         self.method = method
         self.calibration = calibration
@@ -143,30 +143,30 @@ class ConformalRegressor(NanRegressor):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> ConformalRegressor:
-        """Fit the base to some rows and calibrate with the others.
+        """Fit the estimator to some rows and calibrate with the others.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d)
-            The features, with missing values as the base takes them: NaN, None, NA,
-            NaT or null.
+            The features, with missing values as the estimator takes them: NaN, None,
+            NA, NaT or null.
         y : array-like of shape (n,), or str
             The target, or the name of its column in X.
         sample_weight : array-like of shape (n,), or str, optional
-            How much rows count, up to a factor, in the fit of the base and in the
+            How much rows count, up to a factor, in the fit of the estimator and in the
             calibration; or the name of their column. Coverage is then that of the
             weighted rows, and unequal weights leave fewer effective rows.
         groups : array-like of shape (n,), optional
             Rows of one group (a school, a patient) are fitted or held out together and
             count as one draw, so that the intervals are those of new groups; passed on
-            to a base that takes them.
+            to an estimator that takes them.
         """
         self._check_parameters()
         trial = self._trial()
         rows = read_rows(X, y, sample_weight, groups)
         rows = rows._replace(X=trial._check_table(rows.X, reset=True))
         held_out = hold_out(
-            self.base,
+            self.estimator,
             rows,
             alpha=self.alpha,
             share=self.calibration,
@@ -179,7 +179,7 @@ class ConformalRegressor(NanRegressor):
         return self._become(trial)
 
     def _keep(self, held_out: HeldOut) -> None:
-        self.base_, rows, self.calibration_predictions_ = held_out
+        self.estimator_, rows, self.calibration_predictions_ = held_out
         self.calibration_rows_, self.calibration_targets_ = rows.X, rows.y
         self.calibration_weights_, self.calibration_groups_ = rows.weight, rows.group
 
@@ -222,7 +222,7 @@ class ConformalRegressor(NanRegressor):
         return self._positive(others)
 
     def _positive(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scales to divide by, also where a base predicts a pattern exactly."""
+        """Return scales to divide by, also where a pattern is predicted exactly."""
         typical = self._scores().mean()
         return np.maximum(scale, 1e-9 * typical if typical > 0 else 1.0)
 
@@ -232,15 +232,15 @@ class ConformalRegressor(NanRegressor):
     def _augmentation(self) -> Augmentation:
         rows = self.calibration_rows_
         return Augmentation(
-            self.base_.predict, rows, missing_mask(rows), self.calibration_targets_
+            self.estimator_.predict, rows, missing_mask(rows), self.calibration_targets_
         )
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict rows: what the base says."""
+        """Predict rows: what the estimator says."""
         if comes_in_chunks(X):
             return self._predict_chunks(X)
         check_is_fitted(self)
-        return self.base_.predict(self._check_table(X, reset=False))
+        return self.estimator_.predict(self._check_table(X, reset=False))
 
     def predict_interval(self, X: Any, return_kind: bool = False) -> Any:
         """Lower and upper ends of the intervals of rows.
@@ -265,9 +265,9 @@ class ConformalRegressor(NanRegressor):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper ends for several shares outside, each of shape (alphas, n).
 
-        For little more than one of them costs: the scores serve all. Where a pattern
-        has enough rows for one level and not for another, the narrower interval need
-        not lie inside the wider one.
+        It costs little more than one share, since the same scores serve all. Where a
+        pattern has enough rows for one level and not for another, the narrower interval
+        need not lie inside the wider one.
         """
         lower, upper, _ = self._intervals(X, alphas)
         return lower, upper
@@ -275,7 +275,7 @@ class ConformalRegressor(NanRegressor):
     def usable_rows(self, patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Calibration rows that the exact method has for each pattern (P, d).
 
-        Those that observe all that the pattern observes.
+        They are the rows that observe all that the pattern observes.
         """
         return self._augmentation().usable_rows(np.asarray(patterns, dtype=bool))
 
@@ -291,7 +291,7 @@ class ConformalRegressor(NanRegressor):
             kind = np.full(width.shape, self.method)
         else:
             width, kind = self._widths(groups.patterns, alphas)
-        center = np.asarray(self.base_.predict(X), dtype=np.float64)
+        center = np.asarray(self.estimator_.predict(X), dtype=np.float64)
         width = width[:, index]
         return _Intervals(center - width, center + width, kind[:, index])
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.estimators.base import PatternPredictor, Split
+from missfit.estimators.moment_splits import Split
+from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments, column_scales
 from missfit.moments.ridge import pseudo_rows, ridge_path

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.estimators.base import PatternPredictor, Split
+from missfit.estimators.moment_splits import Split
+from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
 from missfit.gaussian.em import (
     GaussianData,

@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from missfit.estimators.base import (
-    PatternPredictor,
-    Split,
-    choose_alpha,
-    usable_splits,
-)
 from missfit.estimators.expanded_ridge import (
     LEAST_ALPHA,
     ExpandedSolution,
     expanded_scales,
     solve_expanded,
 )
+from missfit.estimators.moment_splits import Split, usable_splits
+from missfit.estimators.pattern_predictor import PatternPredictor
+from missfit.estimators.ridge_strength import choose_alpha
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import ColumnScales, PatternMoments, column_scales
 from missfit.moments.patterns import PatternGroups, find_keys, pattern_keys

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.estimators.base import PatternPredictor, Split, choose_alpha
+from missfit.estimators.moment_splits import Split
+from missfit.estimators.pattern_predictor import PatternPredictor
+from missfit.estimators.ridge_strength import choose_alpha
 from missfit.moments.maps import AffineMaps, factorized_maps
 from missfit.moments.pattern_moments import PatternBlock, PatternMoments, column_scales
 from missfit.moments.patterns import (

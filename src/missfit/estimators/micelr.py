@@ -106,7 +106,7 @@ class MICELR(NanRegressor):
         if self.bounded:
             bounds = np.array([np.fmin.reduce(Z), np.fmax.reduce(Z)])
         chain, filled = fit_chain(Z, weight, bounds, self.max_iter)
-        self._chain_ = tuple(chain)
+        self._chain_: Any = tuple(chain)
         self.n_iter_ = max(1, len(chain.coef))
         # predictions in the units of the chain, where large means lose no digits
         if self.bounded:

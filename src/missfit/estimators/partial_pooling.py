@@ -1,4 +1,4 @@
-"""PartialPooling: a base predictor, corrected where a pattern has rows to say so."""
+"""PartialPooling: a predictor, corrected where a pattern has rows to say so."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.base import NanRegressor
+from missfit.estimators.splits import RowSplit, default_splits, row_splits
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import (
     ColumnScales,
@@ -22,44 +22,46 @@ from missfit.moments.pattern_moments import (
 from missfit.moments.patterns import find_keys, group_rows, pattern_keys
 from missfit.tables.chunks import comes_in_chunks
 
-FEW_ROWS = 5_000  # below, five folds; from there on three are enough
-STANDARD_ERRORS = 2.0  # by which a correction must beat the base to be taken
+STANDARD_ERRORS = 2.0  # by which corrections must beat the estimator to be taken
 
 
 class PartialPooling(NanRegressor):
-    """A base predictor plus one linear correction per pattern, shrunk to nothing.
+    """A predictor plus one linear correction per pattern, shrunk to nothing.
 
-    With w = (1, x_obs) for the rows of pattern m and r = y - base(x)::
+    With w = (1, x_obs) for the rows of pattern m and r = y - g(x) for the prediction
+    g(x) of an estimator::
 
-        f(x, m) = base(x) + w'e_m,  e_m = (sum w w' + tau M)^-1 sum w r
+        f(x, m) = g(x) + w'e_m,  e_m = (sum w w' + tau M)^-1 sum w r
 
     where M is the second moment of w over all rows: a correction is shrunk as if tau
     more rows of the pattern had no residual. Patterns with many rows get a linear model
     of their own, as in ExpandedLR, so that it is Bayes consistent under Assumption 4.1
-    whatever the base; those with few keep the base, as do those never seen.
+    whatever the estimator; those with few rows keep its prediction, as do those never
+    seen.
 
     Parameters
     ----------
-    base : regressor
+    estimator : regressor
         Any that takes NaN, such as EMLR().
     taus : sequence of float
-        The strengths to choose from; infinity, which is the base alone, is one more.
+        The strengths to choose from, each a number of pseudo-rows; infinity, which is
+        the estimator alone, is one more.
     cv : int, splitter, iterable or None
-        The folds that choose; None is 5, or 3 from 5,000 rows on. The base is fitted
-        anew in each.
+        The folds that choose; None is 5, or 3 from 5,000 rows on, and no choice with
+        fewer than 5 rows. The estimator is fitted anew in each.
 
     Attributes
     ----------
-    base_ : regressor
-        The base, fitted to all rows.
+    estimator_ : regressor
+        The estimator, fitted to all rows.
     tau_ : float
-        The strength chosen: that of the least held-out error, if it beats the base by 2
-        standard errors of their paired difference, else infinity.
+        The strength chosen: that of the least held-out error, if it beats the estimator
+        alone by 2 standard errors of their paired difference, else infinity.
     cv_errors_ : dict
         Held-out mean squared error of each strength, targets divided by their variance.
     gain_, gain_error_ : float
-        By how much the best strength beats the base on held-out rows, in the same
-        units, and its standard error.
+        By how much the best strength beats the estimator alone on held-out rows, in the
+        same units, and its standard error.
     corrections_ : AffineMaps
         w'e_m for each pattern seen, none if ``tau_`` is infinite.
 
@@ -72,31 +74,31 @@ class PartialPooling(NanRegressor):
     >>> hidden = rng.random(2000) < 0.5
     >>> y = np.where(hidden, 3.0 - X[:, 1], X.sum(axis=1))  # not missing at random
     >>> X[hidden, 0] = np.nan
-    >>> base = EMLR().fit(X, y)
+    >>> alone = EMLR().fit(X, y)
     >>> model = PartialPooling(EMLR()).fit(X, y)
-    >>> round(base.score(X, y), 1), round(model.score(X, y), 1)
+    >>> round(alone.score(X, y), 1), round(model.score(X, y), 1)
     (0.6, 1.0)
     """
 
     n_features_in_: int
-    base_: Any
+    estimator_: Any
     _y_ndim_: int
 
     def __init__(
         self,
-        base: Any,
+        estimator: Any,
         *,
         taus: Any = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
         cv: Any = None,
     ):
-        self.base = base
+        self.estimator = estimator
         self.taus = taus
         self.cv = cv
 
     @property
     def is_linear(self) -> bool:
-        """Whether it can be the base of others: if its own base can."""
-        return bool(getattr(self.base, "is_linear", False))
+        """Whether it can be the base of others: if its estimator can."""
+        return bool(getattr(self.estimator, "is_linear", False))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PartialPooling:
         """Fit to rows, forgetting any fit before.
@@ -120,7 +122,7 @@ class PartialPooling(NanRegressor):
             weight = row_counts(sample_weight, len(X))
         rows = _Rows(X, y, weight, sample_weight is not None)
         trial._choose(rows, taus)
-        trial.base_ = rows.fit(self.base)
+        trial.estimator_ = rows.fit(self.estimator)
         trial._correct(rows)
         return self._become(trial)
 
@@ -128,9 +130,9 @@ class PartialPooling(NanRegressor):
         """Choose the strength by the errors on held-out rows."""
         errors, weights = [], []
         for train, test in _splits(self.cv, rows):
-            base = rows.take(train).fit(self.base)
-            residual = rows.take(train).residual(base)
-            left = rows.take(test).residual(base)
+            fitted = rows.take(train).fit(self.estimator)
+            residual = rows.take(train).residual(fitted)
+            left = rows.take(test).residual(fitted)
             found = _held_out_errors(residual, left, taus)
             errors.append(found / rows.target_variance())
             weights.append(rows.weight[test])
@@ -159,7 +161,7 @@ class PartialPooling(NanRegressor):
             none = np.zeros((0, d), dtype=bool)
             self.corrections_ = AffineMaps(none, np.zeros((0, t)), np.zeros((0, t, d)))
             return
-        residual = rows.residual(self.base_)
+        residual = rows.residual(self.estimator_)
         (self.corrections_,) = corrections(residual.moments(), (self.tau_,))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -172,7 +174,7 @@ class PartialPooling(NanRegressor):
         if comes_in_chunks(X):
             return self._predict_chunks(X)
         X = self._check_predict(X)
-        prediction = np.asarray(self.base_.predict(X), dtype=float)
+        prediction = np.asarray(self.estimator_.predict(X), dtype=float)
         more = _evaluate(self.corrections_, X)
         return self._finite(prediction + (more[:, 0] if self._y_ndim_ == 1 else more))
 
@@ -188,26 +190,27 @@ class _Rows(NamedTuple):
     def take(self, index: NDArray) -> _Rows:
         return _Rows(self.X[index], self.y[index], self.weight[index], self.weighted)
 
-    def fit(self, base: Any) -> Any:
-        """Fit a copy of the base to the rows."""
-        if not (hasattr(base, "fit") and hasattr(base, "predict")):
+    def fit(self, estimator: Any) -> Any:
+        """Fit a copy of the estimator to the rows."""
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
             raise TypeError(
-                f"base={base!r} has no fit and predict; give a regressor that takes "
-                "NaN, such as EMLR()."
+                f"estimator={estimator!r} has no fit and predict; give a regressor "
+                "that takes NaN, such as EMLR()."
             )
-        model: Any = clone(base)
+        model: Any = clone(estimator)
         if not self.weighted:
             return model.fit(self.X, self.y)
-        if not has_fit_parameter(base, "sample_weight"):
+        if not has_fit_parameter(estimator, "sample_weight"):
             raise TypeError(
-                f"base={base!r} takes no sample_weight. Give another base, such as "
-                "EMLR(), or fit without weights."
+                f"estimator={estimator!r} takes no sample_weight. Give another, such "
+                "as EMLR(), or fit without weights."
             )
         return model.fit(self.X, self.y, sample_weight=self.weight)
 
-    def residual(self, base: Any) -> _Rows:
-        """Return the rows with what a fitted base leaves of y."""
-        return self._replace(y=self.y - np.asarray(base.predict(self.X), dtype=float))
+    def residual(self, fitted: Any) -> _Rows:
+        """Return the rows with what a fitted estimator leaves of y."""
+        predicted = np.asarray(fitted.predict(self.X), dtype=float)
+        return self._replace(y=self.y - predicted)
 
     def moments(self) -> PatternMoments:
         return PatternMoments.from_data(self.X, self.y, self.weight)
@@ -297,25 +300,18 @@ def _evaluate(maps: AffineMaps, X: NDArray[np.float64]) -> NDArray[np.float64]:
     return value
 
 
-def _splits(cv: Any, rows: _Rows) -> list[tuple[NDArray, NDArray]]:
-    """List the splits with weight in both parts; none for fewer rows than folds."""
+def _splits(cv: Any, rows: _Rows) -> list[RowSplit]:
+    """List the splits; none where cv is None and rows are fewer than folds."""
     if cv is None:
-        cv = 5 if len(rows.X) < FEW_ROWS else 3
-    if isinstance(cv, (int, np.integer)) and len(rows.X) < cv:
-        return []
-    chosen: Any = cv
-    splitter: Any = check_cv(chosen)
-    splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(rows.X, rows.y)]
-    return [
-        pair for pair in splits if all(rows.weight[part].sum() > 0 for part in pair)
-    ]
+        return default_splits(rows.X, rows.y, weight=rows.weight)
+    return row_splits(cv, rows.X, rows.y, weight=rows.weight, instead="cv=None")
 
 
 def _check_taus(taus: Any) -> tuple[float, ...]:
     values = np.atleast_1d(np.asarray(taus, dtype=float)) if np.size(taus) else ()
     if not len(values) or not all(0 < v < np.inf for v in values):
         raise ValueError(
-            f"taus={taus!r}; give one or more finite strengths > 0. Infinity, the base "
-            "alone, is always among the choices."
+            f"taus={taus!r}; give one or more finite strengths > 0. Infinity, the "
+            "estimator alone, is always among the choices."
         )
     return tuple(float(v) for v in values)

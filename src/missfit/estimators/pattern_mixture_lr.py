@@ -12,8 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from missfit.estimators.base import PatternPredictor, Split
 from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
+from missfit.estimators.moment_splits import Split
+from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import (
     ScaledGaussian,
     observed_log_density,

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
 
+from missfit.estimators.splits import row_splits
 from missfit.moments.pattern_moments import Rows
 from missfit.networks.network import Params, Trained
 
 Split = tuple[NDArray, NDArray]  # training rows, held-out rows
+ONE_DECAY = "one weight decay, such as weight_decay=1.0"  # what needs no folds
 
 
 class Start(NamedTuple):
@@ -128,23 +129,11 @@ def splits_of(cv: Any, weight: NDArray) -> list[Split]:
 
     Positions are those among the rows of positive weight.
     """
-    n = len(weight)
-    if isinstance(cv, int) and n < cv:
-        raise ValueError(
-            f"X has n_samples={n}, fewer than the {cv} folds of cv={cv!r}. Give fewer "
-            "folds, or one weight decay, such as weight_decay=1.0."
-        )
-    splitter: Any = check_cv(cv)
+    rows = np.empty((len(weight), 1))  # a splitter asks for the length alone
+    splits = row_splits(cv, rows, weight=weight, instead=ONE_DECAY)
     place = np.cumsum(weight > 0) - 1
-    kept = []
-    for split in splitter.split(np.empty((n, 1))):
-        train_test = map(np.asarray, split)  # they may be lists
-        parts = [place[rows[weight[rows] > 0]] for rows in train_test]
-        if all(len(rows) for rows in parts):
-            kept.append(tuple(parts))
-    if not kept:
-        raise ValueError(
-            f"cv={cv!r} leaves no split with rows (of weight > 0) in both parts. Give "
-            "another cv, or one weight decay."
-        )
-    return kept
+
+    def counted(rows: NDArray) -> NDArray:
+        return place[rows[weight[rows] > 0]]
+
+    return [(counted(train), counted(test)) for train, test in splits]

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from conftest import hide, random_cov
+from chunked_rows import assert_same, chunks_of, every, rows
 from missfit import (
     EMLR,
     MICELR,
@@ -18,49 +18,9 @@ from missfit import (
     ExpandedLR,
     FactorizedLR,
     PatternMoments,
-    engine,
 )
+from missfit.estimators import streams
 from missfit.moments.pattern_moments import Rows
-
-MODELS = [
-    ConstantImputedLR(),
-    FactorizedLR(order=1),
-    ExpandedLR(),
-    ExpandedLR(alphas=(1.0,), min_rows=8, fallback=ConstantImputedLR()),
-    EMLR(),
-]
-every = pytest.mark.parametrize("model", MODELS, ids=lambda m: repr(m)[:40])
-DEALT = pytest.mark.filterwarnings("ignore:the number of rows is not known")
-
-
-def rows(rng, n=3000, d=4):
-    X = rng.multivariate_normal(np.arange(d), random_cov(rng, d), n)
-    y = 1 + X.sum(axis=1) + 0.3 * rng.standard_normal(n)
-    return hide(rng, X, 0.3), y
-
-
-def chunks_of(size, *columns):
-    for start in range(0, len(columns[0]), size):
-        yield tuple(column[start : start + size] for column in columns)
-
-
-def assert_same(model, expected, X, y):
-    """Coefficients to 1e-10 and EM's predictions to 1e-6 sd(y), the bars of a stream.
-
-    Sums of other chunks round differently; EM stops by a tolerance of its own.
-    """
-    tolerance = (1e-6 if isinstance(model, EMLR) else 1e-10) * y.std()
-    np.testing.assert_allclose(
-        model.predict(X), expected.predict(X), rtol=0, atol=tolerance
-    )
-    ours, theirs = model.pattern_models_, expected.pattern_models_
-    np.testing.assert_array_equal(ours.patterns, theirs.patterns)
-    np.testing.assert_allclose(
-        model.pattern_count_, expected.pattern_count_, rtol=1e-12
-    )
-    if not isinstance(model, EMLR):
-        np.testing.assert_allclose(ours.coef, theirs.coef, rtol=1e-10, atol=1e-10)
-
 
 # --- fit ------------------------------------------------------------------------------
 
@@ -81,7 +41,7 @@ def test_a_stream_fits_as_the_table_in_memory(model, rng):
 def test_a_parquet_file_fits_as_the_frame_in_memory(model, rng, tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(engine, "CHUNK_DOUBLES", 3000)
+    monkeypatch.setattr(streams, "CHUNK_DOUBLES", 3000)
     monkeypatch.setattr("missfit.tables.chunks.CHUNK_DOUBLES", 3000)
     X, y = rows(rng)
     frame = pandas.DataFrame(X, columns=list("abcd"))
@@ -100,7 +60,7 @@ def test_a_parquet_file_fits_as_the_frame_in_memory(model, rng, tmp_path, monkey
 
 
 def test_a_long_stream_is_dealt_by_chunk_and_says_so(rng, monkeypatch):
-    monkeypatch.setattr(engine, "CHUNK_DOUBLES", 1000)  # 200 rows
+    monkeypatch.setattr(streams, "CHUNK_DOUBLES", 1000)  # 200 rows
     X, y = rows(rng)
     with pytest.warns(UserWarning, match="dealt by chunk"):
         model = ExpandedLR().fit(chunks_of(200, X, y))
@@ -265,108 +225,12 @@ def test_memory_does_not_grow_with_the_stream():
     assert float(done.stdout) < 60
 
 
-# --- Dask, on threads -----------------------------------------------------------------
-
-
-@DEALT
-@every
-def test_dask_arrays_and_frames_fit_as_the_table_in_memory(model, rng):
-    da = pytest.importorskip("dask.array")
-    dd = pytest.importorskip("dask.dataframe")
-    pandas = pytest.importorskip("pandas")
-    X, y = rows(rng)
-    weight = rng.integers(0, 3, len(X)).astype(float)
-    expected = copy.deepcopy(model).fit(X, y, weight)
-    lazy = da.from_array(X, chunks=(400, 2))  # cut by columns as well
-    ours = copy.deepcopy(model).fit(lazy, da.from_array(y, chunks=333), weight)
-    assert_same(ours, expected, X, y)
-    if hasattr(expected, "cv_scores_"):  # known chunks: the folds of memory
-        assert ours.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
-    predicted = ours.predict(lazy)
-    assert isinstance(predicted, da.Array)
-    np.testing.assert_array_equal(predicted.compute(), ours.predict(X))
-
-    frame = pandas.DataFrame(X, columns=list("abcd")).assign(y=y, w=weight)
-    lazy = dd.from_pandas(frame, npartitions=7)
-    named = copy.deepcopy(model).fit(lazy, "y", "w")
-    assert_same(named, expected_named(model, frame), frame[list("abcd")], y)
-    series = copy.deepcopy(model).fit(lazy[list("abcd")], lazy["y"], lazy["w"])
-    np.testing.assert_array_equal(series.pattern_count_, named.pattern_count_)
-    predicted = named.predict(lazy)
-    assert (predicted.compute().index == frame.index).all()
-    np.testing.assert_array_equal(
-        predicted.compute(), named.predict(frame[list("abcd")])
-    )
-
-
-def expected_named(model, frame):
-    """The model with the folds of 7 partitions of 429 or 428 rows, dealt in turn."""
-    model = copy.deepcopy(model)
-    if hasattr(model, "cv") and len(model.alphas) > 1:
-        sizes = [len(part) for part in np.array_split(np.arange(len(frame)), 7)]
-        fold = np.repeat(np.arange(7), sizes) % model.cv
-        model.cv = [
-            (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
-            for k in range(model.cv)
-        ]
-    return model.fit(frame[list("abcd")], frame["y"], frame["w"])
-
-
-def test_few_partitions_of_unknown_size_are_counted_first(rng):
-    da = pytest.importorskip("dask.array")
-    X, y = rows(rng)
-    table = da.from_array(np.column_stack([X, y]), chunks=(1500, -1))
-    table = table[table[:, -1] > y.min()]  # sizes are not known any more
-    model = ExpandedLR().fit(table[:, :4], table[:, 4])
-    kept = y > y.min()
-    expected = ExpandedLR().fit(X[kept], y[kept])
-    assert model.cv_scores_ == pytest.approx(expected.cv_scores_, abs=1e-9)
-
-
-def test_several_targets_and_deviations_from_dask(rng):
-    da = pytest.importorskip("dask.array")
-    X, y = rows(rng)
-    Y = np.column_stack([y, -2 * y])
-    lazy = da.from_array(X, chunks=(700, 4))
-    model = EMLR().fit(lazy, da.from_array(Y, chunks=(700, 1)))
-    assert_same(model, EMLR().fit(X, Y), X, Y)
-    mean, std = model.predict(lazy, return_std=True)
-    assert mean.shape == std.shape == (3000, 2)
-    expected = model.predict(X, return_std=True)
-    np.testing.assert_array_equal(mean.compute(), expected[0])
-    np.testing.assert_array_equal(std.compute(), expected[1])
-
-
-def test_mistakes_with_dask_say_what_to_give(rng):
-    da = pytest.importorskip("dask.array")
-    dd = pytest.importorskip("dask.dataframe")
-    pandas = pytest.importorskip("pandas")
-    X, y = rows(rng)
-    lazy = da.from_array(X, chunks=(700, 4))
-    with pytest.raises(ValueError, match="y is None"):
-        EMLR().fit(lazy)
-    with pytest.raises(ValueError, match="y has 10 rows and X 3000"):
-        EMLR().fit(lazy, y[:10])
-    with pytest.raises(ValueError, match="names a column, but X is a Dask array"):
-        EMLR().fit(lazy, "y")
-    frame = dd.from_pandas(pandas.DataFrame({"a": y, "y": y}), npartitions=3)
-    with pytest.raises(ValueError, match="no column 'z'"):
-        EMLR().fit(frame, "z")
-    with pytest.raises(TypeError, match="y is ndarray; beside a Dask dataframe"):
-        EMLR().fit(frame, y)
-    with pytest.raises(ValueError, match="X has 3 partitions and y 2"):
-        EMLR().fit(frame[["a"]], frame["y"].repartition(npartitions=2))
-    model = EMLR().fit(X, y)
-    with pytest.raises(ValueError, match="X has 2 features, but the model has 4"):
-        model.predict(lazy[:, :2])
-
-
 def test_moments_of_a_source_are_those_of_its_rows(rng):
     from missfit.tables.chunks import open_source
 
     X, y = rows(rng)
     source = open_source(chunks_of(100, X, y))
-    (moments,) = engine.fold_moments(source, lambda X, y: (X, y))
+    (moments,) = streams.fold_moments(source, lambda X, y: (X, y))
     expected = PatternMoments.from_data(X, y)
     np.testing.assert_array_equal(moments.count, expected.count)
     np.testing.assert_allclose(moments.scatter, expected.scatter, atol=1e-9)
@@ -377,7 +241,7 @@ def test_a_sample_is_drawn_evenly_from_the_whole_stream():
     drawn = np.zeros(1000)
     for seed in range(400):
         parts = (Rows(part, part, part[:, 0]) for (part,) in chunks_of(70, X))
-        rows, n = engine.sampled(parts, 100, np.random.default_rng(seed))
+        rows, n = streams.sampled(parts, 100, np.random.default_rng(seed))
         assert n == 1000
         np.testing.assert_array_equal(rows.y, rows.X)
         drawn[rows.X[:, 0].astype(int)] += 1
@@ -391,7 +255,7 @@ def test_a_sample_is_drawn_evenly_from_the_whole_stream():
 @pytest.mark.parametrize("base", [EMLR(), FactorizedLR()], ids=["EMLR", "FactorizedLR"])
 def test_auto_chooses_by_a_sample_and_fits_its_base_to_all_rows(base, rng, monkeypatch):
     monkeypatch.setattr("missfit.auto.regressor.SAMPLE_ROWS", 600)
-    monkeypatch.setattr(engine, "CHUNK_DOUBLES", 1000)
+    monkeypatch.setattr(streams, "CHUNK_DOUBLES", 1000)
     X, y = rows(rng, n=2000)
     model = AutoRegressor([base], random_state=0).fit(chunks_of(300, X, y))
     assert "a random sample of 600 of 2,000 rows; the base" in str(model.explain())
