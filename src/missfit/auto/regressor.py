@@ -36,7 +36,8 @@ from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
-from missfit.moments.pattern_moments import PatternMoments, check_weight
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import check_weight
 from missfit.tables.chunks import comes_in_chunks, named_columns
 
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients

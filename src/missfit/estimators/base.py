@@ -15,14 +15,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.moments.maps import AffineMaps
-from missfit.moments.pattern_moments import (
-    PatternMoments,
-    Points,
-    check_weight,
-    row_counts,
-)
+from missfit.moments.pattern_moments import PatternMoments, Points
 from missfit.moments.patterns import PatternGroups, group_rows
 from missfit.moments.ridge import check_alphas
+from missfit.moments.rows import check_weight, row_counts
 from missfit.tables.arrays import (
     refuse_beyond,
     refuse_same_names,

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.base import PatternPredictor, Split
+from missfit.moments.column_scales import column_scales
 from missfit.moments.maps import AffineMaps
-from missfit.moments.pattern_moments import PatternMoments, column_scales
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows, ridge_path
 
 ENOUGH_ROWS = 3.0  # for each column, from which on it is least squares

@@ -23,8 +23,9 @@ from missfit.estimators.expanded_ridge import (
     expanded_scales,
     solve_expanded,
 )
+from missfit.moments.column_scales import ColumnScales, column_scales
 from missfit.moments.maps import AffineMaps
-from missfit.moments.pattern_moments import ColumnScales, PatternMoments, column_scales
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import PatternGroups, find_keys, pattern_keys
 from missfit.moments.ridge import check_alphas
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.base import PatternPredictor, Split, choose_alpha
+from missfit.moments.column_scales import column_scales
 from missfit.moments.maps import AffineMaps, factorized_maps
-from missfit.moments.pattern_moments import PatternBlock, PatternMoments, column_scales
+from missfit.moments.pattern_moments import PatternBlock, PatternMoments
 from missfit.moments.patterns import (
     subsets_inside,
     subsets_up_to,

@@ -18,12 +18,9 @@ from missfit.gaussian.conditional import (
     missing_given_mask,
     probit_posterior,
 )
-from missfit.gaussian.em import (
-    GaussianData,
-    PenalisedGaussian,
-    at_least,
-    regression_slopes,
-)
+from missfit.gaussian.covariances import at_least, regression_slopes
+from missfit.gaussian.em import PenalisedGaussian
+from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.gaussian.self_masking import (
     RowData,
     SelfMaskedFit,
@@ -32,7 +29,8 @@ from missfit.gaussian.self_masking import (
     fit_self_masked,
 )
 from missfit.moments.blocks import blocks
-from missfit.moments.pattern_moments import PatternMoments, row_counts
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks
 
 START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more

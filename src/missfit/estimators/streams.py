@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.splits import Deal, Pieces, deal_chunks, deal_rows, n_folds_of
-from missfit.moments.pattern_moments import PatternMoments, Rows, check_weight
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import Rows, check_weight
 from missfit.tables.arrays import as_floats
 from missfit.tables.chunks import (
     CHUNK_DOUBLES,
