@@ -8,7 +8,6 @@ from sklearn.exceptions import ConvergenceWarning
 from conftest import hide, random_cov
 from missfit import EMLR, PatternMoments
 from missfit.bayes import BayesPredictor, bayes_r2
-from missfit.gaussian.covariances import MANY, inverse_of_triangular
 from missfit.gaussian.em import PenalisedGaussian, accelerated_em, distance_left, e_step
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.simulate import MCARGaussian
@@ -47,15 +46,6 @@ def test_the_e_step_is_the_textbook_one(rng, n, d, robust):
     np.testing.assert_allclose(ours.second, second, atol=1e-9 * n)
     if not robust:
         np.testing.assert_allclose(ours.log_likelihood, log_likelihood, rtol=1e-9)
-
-
-@pytest.mark.parametrize("n_matrices", [1, MANY - 1, MANY, 3 * MANY])
-def test_the_inverse_of_triangles_is_lapacks(rng, n_matrices):
-    root = np.linalg.cholesky(
-        np.stack([random_cov(rng, 7) for _ in range(2 * n_matrices)])
-    ).reshape(2, n_matrices, 7, 7)
-    found = inverse_of_triangular(root)
-    np.testing.assert_allclose(found, np.linalg.inv(root), atol=1e-10)
 
 
 def test_every_step_climbs(rng):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -94,7 +95,8 @@ def solve_expanded(
     return solutions
 
 
-class _Group(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Group:
     """Moments of patterns with equally many observed features, and of these alone."""
 
     index: NDArray[np.intp]

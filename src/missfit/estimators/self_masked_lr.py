@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -176,8 +177,10 @@ class SelfMaskedLR(NanRegressor):
             some = slice(None, None, len(points) // START_ROWS)
             Z = points[some]
             moments = PatternMoments.from_data(Z[:, :d], Z[:, d:], weight[some])
-            standard = data.scales._replace(
-                mean=np.zeros_like(data.shift), std=np.ones_like(data.scale)
+            standard = replace(
+                data.scales,
+                mean=np.zeros_like(data.shift),
+                std=np.ones_like(data.scale),
             )
             data = GaussianData(moments, standard)
         em = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ THREADED_PATTERNS = 8192  # with fewer, threads wait for each other more than th
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
 
 
-class PatternChunk(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PatternChunk:
     """Patterns with equally many missing coordinates, laid out for the E step.
 
     Points are the means of condensed patterns, or the rows of patterns kept as rows.

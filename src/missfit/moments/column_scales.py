@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from missfit.moments.pattern_moments import PatternMoments
 
 
-class ColumnScales(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ColumnScales:
     """Mean, standard deviation and count of the observed values of each column.
 
     ``varies`` is False for columns without spread.

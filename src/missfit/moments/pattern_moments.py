@@ -23,7 +23,8 @@ from missfit.moments.runs import cut_runs, run_moments
 BLOCK_DOUBLES = 2**22  # 32 MB: scatter matrices handed out at once by blocks()
 
 
-class PatternBlock(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PatternBlock:
     """Moments of some patterns as dense arrays; see `PatternMoments.blocks`."""
 
     index: NDArray[np.intp]

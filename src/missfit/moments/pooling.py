@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class SetMoments(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class SetMoments:
     """Count, mean and scatter of some sets of rows."""
 
     count: NDArray[np.float64]
     mean: NDArray[np.float64]
     scatter: NDArray[np.float64]
+
+    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+        """Iterate over count, mean and scatter."""
+        return iter((self.count, self.mean, self.scatter))
 
     def append(self, other: SetMoments) -> SetMoments:
         """Return the moments of these sets, then those of the others."""
