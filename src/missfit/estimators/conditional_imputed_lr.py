@@ -15,7 +15,9 @@ from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows
 
-LEAST_SPREAD = 0.1  # that of a feature with 1 % of its values observed
+# Standard deviation of a feature with 1 % of its values observed and the others imputed
+# by their mean, in units of the observed ones: sqrt(0.01).
+LEAST_SPREAD = 0.1
 ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1
 
 

@@ -8,9 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-ROUNDING = 1e-6  # of the height, by which EM may seem to fall
-MEMORY = 5  # steps that Anderson's acceleration looks back
-MOST_GROWTH = 2.0  # of the residual, before it forgets them
+# Share of the height by which EM may seem to fall by rounding. No measurement of it is
+# on record.
+ROUNDING = 1e-6
+# Anderson's acceleration looks MEMORY steps back; it forgets them once the residual
+# grows by MOST_GROWTH or the weights add up to MOST_WEIGHT. Together they took a third
+# of the steps of plain EM where it is slow; no variation of one alone is on record.
+MEMORY = 5
+MOST_GROWTH = 2.0
 MOST_WEIGHT = 50.0
 
 

@@ -22,10 +22,16 @@ from missfit.gaussian.covariances import log_of_positive, power_of_e
 from missfit.gaussian.em import ExpectedMoments, PenalisedGaussian
 from missfit.moments.blocks import blocks, n_threads
 
-DAMPING = 0.8  # of the site updates, all coordinates of a row at once
-MOST_WORK = 4e10  # products of scores; beyond, the information is of some rows
-MIN_ITER = 6  # the slopes start at 0 and need some steps to leave it
-PLAIN_ITER = 5  # the first step to be accelerated
+# Of the site updates, all coordinates of a row at once: the value of a prototype that
+# converged with many features. No other is on record.
+DAMPING = 0.8
+# Products of scores, beyond which the information is that of some rows: a bound on the
+# time, not on the error.
+MOST_WORK = 4e10
+# The slopes start at 0 and need some steps to leave it: a stop before the sixth cost up
+# to .24 of R2.
+MIN_ITER = 6
+PLAIN_ITER = 5  # the first step to be accelerated, one before a stop is possible
 
 
 class SelfMaskedLaw(NamedTuple):

