@@ -222,8 +222,9 @@ def accelerated_em(
     climb = squarem(
         step, start, (_pack, unpack), max_iter=max_iter, least_gain=tol * data.n_rows
     )
-    log_likelihood = e_step(data, *climb.point).log_likelihood
-    return GaussianFit(*climb.point, climb.n_iter, climb.converged, log_likelihood)
+    mean, cov = climb.point
+    log_likelihood = e_step(data, mean, cov).log_likelihood
+    return GaussianFit(mean, cov, climb.n_iter, climb.converged, log_likelihood)
 
 
 def _pack(law):
