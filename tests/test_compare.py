@@ -30,13 +30,12 @@ from missfit.compare import (
 from missfit.compare.candidates import CANDIDATES, Candidate, candidate
 from missfit.compare.diagnosis import (
     count_groups,
-    learning_curve,
     mask_evidence,
     self_masking_trial,
     why_missing,
     worth_of_measuring,
 )
-from missfit.compare.learning_curve import CurvePoint
+from missfit.compare.learning_curve import CurvePoint, learning_curve
 from missfit.moments.patterns import group_rows
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.learning_curve import more_rows

@@ -55,7 +55,9 @@ def test_a_boosted_default_can_be_saved_and_loaded(tmp_path):
     np.testing.assert_array_equal(
         again.regressor.predict_interval(X), model.regressor.predict_interval(X)
     )
-    assert str(again.regressor.estimator_.explain()) == str(model.regressor.estimator_.explain())
+    assert str(again.regressor.estimator_.explain()) == str(
+        model.regressor.estimator_.explain()
+    )
 
 
 def test_the_schema_can_be_read_without_missfit(folder):

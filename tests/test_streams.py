@@ -20,7 +20,7 @@ from missfit import (
     PatternMoments,
 )
 from missfit.estimators import streams
-from missfit.moments.pattern_moments import Rows
+from missfit.moments.rows import Rows
 
 # --- fit ------------------------------------------------------------------------------
 

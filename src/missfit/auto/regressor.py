@@ -19,7 +19,8 @@ from missfit.auto.heldout import Table, all_and_splits, effective_rows, row_spli
 from missfit.auto.race import Race
 from missfit.auto.reasons import Outcome, sum_of_parts
 from missfit.estimators.base import NanRegressor
-from missfit.moments.pattern_moments import PatternMoments, check_weight
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import check_weight
 from missfit.tables.chunks import comes_in_chunks, named_columns
 
 SAMPLE_ROWS = 20_000  # of a source of chunks: they choose the candidates

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.any_table import as_table, take_rows
 from missfit.estimators.calibration import is_enough
-from missfit.moments.pattern_moments import check_weight
+from missfit.moments.rows import check_weight
 from missfit.tables.arrays import refuse_beyond, target_values
 from missfit.tables.chunks import comes_in_chunks, named_columns
 

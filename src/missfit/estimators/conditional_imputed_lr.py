@@ -16,7 +16,9 @@ from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows
 
-LEAST_SPREAD = 0.1  # that of a feature with 1 % of its values observed
+# Standard deviation of a feature with 1 % of its values observed and the others imputed
+# by their mean, in units of the observed ones: sqrt(0.01).
+LEAST_SPREAD = 0.1
 ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1
 
 
@@ -101,20 +103,25 @@ class ConditionalImputedLR(PatternPredictor):
             )
         ]
         solution = np.array([r.coef for r in ridge]) / spread[:k]
-        centre = design.mean[k:] - solution @ design.mean[:k]
-        coef = solution[:, :d] / law.scale
-        mask_coef = np.zeros((moments.n_targets, d))
-        mask_coef[:, design.indicators] = solution[:, d:]
-        intercept = centre - coef @ law.shift
+        self._law_ = law
+        self.mean_ = em.mean_[:d]
+        self.covariance_ = em.covariance_[:d, :d]
+        self._keep(solution, design, d)
         alpha = np.array([r.alpha for r in ridge])
+        self.alpha_ = float(alpha[0]) if self._y_ndim_ == 1 else alpha
+
+    def _keep(self, solution: NDArray, design: _DesignMoments, d: int) -> None:
+        """Keep the coefficients, (t, k) of the design, in the units of the data."""
+        k = solution.shape[1]
+        centre = design.mean[k:] - solution @ design.mean[:k]
+        coef = solution[:, :d] / self._law_.scale
+        mask_coef = np.zeros((len(solution), d))
+        mask_coef[:, design.indicators] = solution[:, d:]
+        intercept = centre - coef @ self._law_.shift
         one = self._y_ndim_ == 1
         self.coef_ = coef[0] if one else coef
         self.mask_coef_ = mask_coef[0] if one else mask_coef
         self.intercept_ = float(intercept[0]) if one else intercept
-        self.alpha_ = float(alpha[0]) if one else alpha
-        self.mean_ = em.mean_[:d]
-        self.covariance_ = em.covariance_[:d, :d]
-        self._law_ = law
 
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
@@ -191,17 +198,13 @@ def _design_moments(moments: PatternMoments, law: ScaledGaussian) -> _DesignMome
     d, t = moments.n_features, moments.n_targets
     pattern, values, weight = moments.points()
     indicators = _distinct_indicators(moments.patterns)
-    points = np.hstack(
-        [
-            np.where(moments.patterns[pattern], 0.0, (values[:, :d] - law.shift)),
-            moments.patterns[pattern][:, indicators],
-            values[:, d:],
-        ]
-    )
+    hidden = moments.patterns[pattern]
+    seen = np.where(hidden, 0.0, (values[:, :d] - law.shift))
+    points = np.hstack([seen, hidden[:, indicators], values[:, d:]])
     points[:, :d] /= law.scale
     k = points.shape[1]
     inner = np.zeros((k, k))
-    sides = np.r_[0:d, k - t : k]
+    sides = np.ix_(*[np.r_[0:d, k - t : k]] * 2)
     order = np.argsort(pattern, kind="stable")
     for block in blocks(len(moments), d * d):
         slope, _ = condition(law.cov, moments.patterns[block])
@@ -209,22 +212,28 @@ def _design_moments(moments: PatternMoments, law: ScaledGaussian) -> _DesignMome
         here = order[first:last]
         local = pattern[here] - block.start
         _impute(points, here, local, moments.patterns[block], slope, law.mean)
-        c = np.flatnonzero(
-            (moments.condensed >= block.start) & (moments.condensed < block.stop)
-        )
-        if len(c):
-            T = slope[moments.condensed[c] - block.start]
-            T[:, np.arange(d), np.arange(d)] += ~moments.patterns[moments.condensed[c]]
-            scatter = moments.condensed_scatter[c] / np.append(law.scale, np.ones(t))
-            scatter[:, :d] /= law.scale[:, None]
-            scatter[:, :d] = T @ scatter[:, :d]
-            scatter[:, :, :d] = scatter[:, :, :d] @ T.transpose(0, 2, 1)
-            inner[np.ix_(sides, sides)] += scatter.sum(axis=0)
+        inner[sides] += _imputed_scatter(moments, law, block, slope)
     total = weight.sum()
     mean = weight @ points / total
     gap = points - mean
     cov = ((weight[:, None] * gap).T @ gap + inner) / total
     return _DesignMoments(mean, cov, float(total), indicators)
+
+
+def _imputed_scatter(
+    moments: PatternMoments, law: ScaledGaussian, block: slice, slope: NDArray
+) -> NDArray[np.float64]:
+    """Sum T S T' over the condensed patterns of a block, of (imputed X, y)."""
+    d, t = moments.n_features, moments.n_targets
+    condensed = moments.condensed
+    c = np.flatnonzero((condensed >= block.start) & (condensed < block.stop))
+    T = slope[condensed[c] - block.start]
+    T[:, np.arange(d), np.arange(d)] += ~moments.patterns[condensed[c]]
+    scatter = moments.condensed_scatter[c] / np.append(law.scale, np.ones(t))
+    scatter[:, :d] /= law.scale[:, None]
+    scatter[:, :d] = T @ scatter[:, :d]
+    scatter[:, :, :d] = scatter[:, :, :d] @ T.transpose(0, 2, 1)
+    return scatter.sum(axis=0)
 
 
 def _impute(points, here, pattern, patterns, slope, mean) -> None:

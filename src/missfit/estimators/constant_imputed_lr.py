@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
+from missfit.moments.column_scales import column_scales
 from missfit.moments.maps import AffineMaps
-from missfit.moments.pattern_moments import PatternMoments, column_scales
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows, ridge_path
 
 ENOUGH_ROWS = 3.0  # for each column, from which on it is least squares

@@ -12,15 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
+from missfit.gaussian.covariances import regression_slopes
 from missfit.gaussian.em import (
-    GaussianData,
     GaussianFit,
     PenalisedGaussian,
     accelerated_em,
     distance_left,
     plain_em,
-    regression_slopes,
 )
+from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import group_rows
@@ -130,7 +130,10 @@ class EMLR(PatternPredictor):
         unfinished = self._unfinished(fit, data, moments)
         if unfinished:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
-        d = moments.n_features
+        self._keep(fit, data, moments.n_features)
+
+    def _keep(self, fit: GaussianFit, data: GaussianData, d: int) -> None:
+        """Keep a fit in the units of the data, and the law of X in standard units."""
         self.mean_ = data.shift + data.scale * fit.mean
         self.covariance_ = fit.cov * data.scale * data.scale[:, None]
         self.n_iter_ = fit.n_iter
@@ -138,12 +141,7 @@ class EMLR(PatternPredictor):
         self.log_likelihood_ = float(
             fit.log_likelihood - data.n_observed @ np.log(data.scale)
         )
-        slopes = _regression(fit.cov, d) * data.scale[d:, None] / data.scale[:d]
-        intercept = self.mean_[d:] - slopes @ self.mean_[:d]
-        residual = fit.cov[d:, d:] - _regression(fit.cov, d) @ fit.cov[:d, d:]
-        # a constant target is known; in standard units the floor would say otherwise
-        left = np.where(data.varies[d:], np.maximum(np.diag(residual), 0.0), 0.0)
-        self._residual_variance_ = left * data.scale[d:] ** 2
+        self._keep_regression(fit, data, d)
         # complete data never needed an inverse, a row to predict may
         lack = max(0.0, 1e-12 - np.linalg.eigvalsh(fit.cov[:d, :d])[0])
         self._standard_ = ScaledGaussian(
@@ -152,6 +150,16 @@ class EMLR(PatternPredictor):
             fit.mean[:d],
             fit.cov[:d, :d] + lack * np.eye(d),
         )
+
+    def _keep_regression(self, fit: GaussianFit, data: GaussianData, d: int) -> None:
+        """Keep the regression of y on complete X, in the units of the data."""
+        standard = _regression(fit.cov, d)
+        slopes = standard * data.scale[d:, None] / data.scale[:d]
+        intercept = self.mean_[d:] - slopes @ self.mean_[:d]
+        residual = fit.cov[d:, d:] - standard @ fit.cov[:d, d:]
+        # a constant target is known; in standard units the floor would say otherwise
+        left = np.where(data.varies[d:], np.maximum(np.diag(residual), 0.0), 0.0)
+        self._residual_variance_ = left * data.scale[d:] ** 2
         one = self._y_ndim_ == 1
         self.coef_ = slopes[0] if one else slopes
         self.intercept_ = float(intercept[0]) if one else intercept

@@ -20,8 +20,9 @@ from missfit.estimators.expanded_ridge import (
 from missfit.estimators.moment_splits import Split, usable_splits
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.estimators.ridge_strength import choose_alpha
+from missfit.moments.column_scales import ColumnScales, column_scales
 from missfit.moments.maps import AffineMaps
-from missfit.moments.pattern_moments import ColumnScales, PatternMoments, column_scales
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import PatternGroups, find_keys, pattern_keys
 from missfit.moments.ridge import check_alphas
 

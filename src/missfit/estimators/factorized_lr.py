@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.estimators.ridge_strength import choose_alpha
+from missfit.moments.column_scales import column_scales
 from missfit.moments.maps import AffineMaps, factorized_maps
-from missfit.moments.pattern_moments import PatternBlock, PatternMoments, column_scales
+from missfit.moments.pattern_moments import PatternBlock, PatternMoments
 from missfit.moments.patterns import (
     subsets_inside,
     subsets_up_to,

@@ -10,8 +10,10 @@ from sklearn.linear_model import LinearRegression
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.chained_regressions import Chain, fit_chain
-from missfit.moments.pattern_moments import PatternMoments, column_scales, row_counts
+from missfit.moments.column_scales import column_scales
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows, ridge_path
+from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks, named_columns
 
 HELD_ROWS = 1.0

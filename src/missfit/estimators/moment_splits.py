@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.splits import Pieces, are_folds, row_splits
-from missfit.moments.pattern_moments import PatternMoments, Rows, check_weight
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import Rows, check_weight
 from missfit.tables.chunks import Chunk
 
 Check = Callable[[Any, Any], tuple[NDArray, NDArray]]  # X and y as float64, or an error

@@ -11,15 +11,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.splits import RowSplit, default_splits, row_splits
+from missfit.moments.column_scales import ColumnScales, column_scales
 from missfit.moments.maps import AffineMaps
-from missfit.moments.pattern_moments import (
-    ColumnScales,
-    PatternBlock,
-    PatternMoments,
-    column_scales,
-    row_counts,
-)
+from missfit.moments.pattern_moments import PatternBlock, PatternMoments
 from missfit.moments.patterns import find_keys, group_rows, pattern_keys
+from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks
 
 STANDARD_ERRORS = 2.0  # by which corrections must beat the estimator to be taken

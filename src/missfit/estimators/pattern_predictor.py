@@ -23,14 +23,10 @@ from missfit.estimators.moment_splits import (
 from missfit.estimators.splits import NO_FOLDS, n_folds_in_turn, no_split
 from missfit.estimators.streams import fold_moments
 from missfit.moments.maps import AffineMaps
-from missfit.moments.pattern_moments import (
-    PatternMoments,
-    Rows,
-    check_weight,
-    row_counts,
-)
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import PatternGroups, group_rows
 from missfit.moments.ridge import check_alphas
+from missfit.moments.rows import Rows, check_weight, row_counts
 from missfit.tables.chunks import comes_in_chunks, is_dask, named_columns, open_source
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,9 @@ from missfit.gaussian.conditional import (
     missing_given_mask,
     probit_posterior,
 )
-from missfit.gaussian.em import (
-    GaussianData,
-    PenalisedGaussian,
-    at_least,
-    regression_slopes,
-)
+from missfit.gaussian.covariances import at_least, regression_slopes
+from missfit.gaussian.em import PenalisedGaussian
+from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.gaussian.self_masking import (
     RowData,
     SelfMaskedFit,
@@ -33,7 +31,8 @@ from missfit.gaussian.self_masking import (
     fit_self_masked,
 )
 from missfit.moments.blocks import blocks
-from missfit.moments.pattern_moments import PatternMoments, row_counts
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks
 
 START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more
@@ -180,8 +179,10 @@ class SelfMaskedLR(NanRegressor):
             some = slice(None, None, len(points) // START_ROWS)
             Z = points[some]
             moments = PatternMoments.from_data(Z[:, :d], Z[:, d:], weight[some])
-            standard = data.scales._replace(
-                mean=np.zeros_like(data.shift), std=np.ones_like(data.scale)
+            standard = replace(
+                data.scales,
+                mean=np.zeros_like(data.shift),
+                std=np.ones_like(data.scale),
             )
             data = GaussianData(moments, standard)
         em = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)

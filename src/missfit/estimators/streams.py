@@ -27,7 +27,8 @@ from missfit.estimators.splits import (
     n_folds_of,
     warn_of_chunks,
 )
-from missfit.moments.pattern_moments import PatternMoments, Rows
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import Rows
 from missfit.tables.chunks import (
     CHUNK_DOUBLES,
     Source,

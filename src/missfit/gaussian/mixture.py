@@ -14,28 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from missfit.gaussian.em import (
-    GaussianData,
-    GaussianFit,
-    PatternChunk,
-    PenalisedGaussian,
-    PrecisionLaw,
+from missfit.gaussian.acceleration import squarem
+from missfit.gaussian.completion import PrecisionLaw, complete, completed_sums
+from missfit.gaussian.covariances import (
     at_least,
-    complete,
-    completed_sums,
-    extrapolation,
     log_of_positive,
     power_of_e,
     regression_slopes,
     set_apart,
 )
-
-TEMPERATURES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.0, 1.0)
-WARM_TEMPERATURES = (0.4, 0.7, 1.0, 1.0, 1.0)
-N_STARTS = 12  # with all means drawn anew
-N_WARM_STARTS = 8  # with one component more than the mixture before
-N_KEPT = 3
-KEPT_STEPS = 25
+from missfit.gaussian.em import GaussianFit, PenalisedGaussian
+from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
 
 
 class MixtureLaw(NamedTuple):
@@ -178,127 +167,23 @@ def _log_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return top + np.log(np.exp(values - top).sum(axis=0))
 
 
-def fit_mixture(
-    data: GaussianData,
-    few: GaussianData,
-    one: GaussianFit,
-    before: MixtureLaw,
-    model: PenalisedMixture,
-    rng: np.random.RandomState,
-    *,
-    max_iter: int,
-    tol: float,
-) -> MixtureFit:
-    """Fit one component more than before: many tempered starts, the best polished.
-
-    Drawing all means anew finds partitions far from the one before, and sometimes none
-    that is better; one more component finds those nearby.
-
-    Parameters
-    ----------
-    data : GaussianData
-    few : GaussianData
-        What the starts are tried on: ``data``, or its heaviest patterns.
-    one : GaussianFit
-        The fit of one component.
-    before : MixtureLaw
-        The mixture of one component less.
-    """
-    points, weight = _imputed_means(few, one)
-    points = points[:, : len(model.prior_cov)]
-    new = _new_starts(one, before, points, weight, model, rng)
-    more = _warm_starts(before, points, weight, model, rng)
-    tried = [_tempered(few, start, model, TEMPERATURES) for start in new]
-    tried += [_tempered(few, start, model, WARM_TEMPERATURES) for start in more]
-    tried.sort(key=lambda pair: -pair[1])
-    kept = [_steps(few, law, model, KEPT_STEPS) for law, _ in tried[:N_KEPT]]
-    best = max(kept, key=lambda pair: pair[1])[0]
-    return accelerated_mixture(data, best, model, max_iter=max_iter, tol=tol)
+def mixture_of_one(one: GaussianFit, n_patterns: int, d: int) -> MixtureFit:
+    """Write the fit of one Gaussian as a mixture of one."""
+    intercept, slopes, residual = regression_of(one, d)
+    if len(residual) == 1:
+        residual = np.maximum(residual, 0.0)
+    mean, cov = one.mean[None, :d], one.cov[None, :d, :d]
+    law = MixtureLaw(np.ones(1), mean, cov, intercept, slopes, residual)
+    certain = np.ones((n_patterns, 1))
+    return MixtureFit(law, certain, one.log_likelihood, one.n_iter, one.converged)
 
 
-def _new_starts(
-    one: GaussianFit, before: MixtureLaw, points, weight, model, rng
-) -> list[MixtureLaw]:
-    """Laws with means drawn by k-means++ among the patterns' imputed means."""
-    d, n_components = len(model.prior_cov), len(before.share) + 1
-    inner, cross = one.cov[:d, :d], one.cov[:d, d:]
-    slopes = regression_slopes(inner, cross)
-    residual = at_least(one.cov[d:, d:] - slopes.T @ cross, 0.01)
-    none = np.empty((0, d))
-    return [
-        MixtureLaw(
-            np.full(n_components, 1 / n_components),
-            _seeds(none, points, weight, n_components, rng),
-            np.repeat(0.6 * inner[None], n_components, axis=0),
-            one.mean[d:] - one.mean[:d] @ slopes,
-            slopes,
-            residual,
-        )
-        for _ in range(N_STARTS)
-    ]
-
-
-def _warm_starts(before: MixtureLaw, points, weight, model, rng) -> list[MixtureLaw]:
-    """Return the mixture before with one component more, at a pattern far from all."""
-    n_components = len(before.share) + 1
-    return [
-        before._replace(
-            share=np.full(n_components, 1 / n_components),
-            mean=_seeds(before.mean, points, weight, 1, rng),
-            cov=np.concatenate([before.cov, 0.6 * model.prior_cov[None]]),
-        )
-        for _ in range(N_WARM_STARTS)
-    ]
-
-
-def _imputed_means(few: GaussianData, one: GaussianFit):
-    """Mean of each pattern with E[X_u | means of X_o and y] where missing."""
-    law = PrecisionLaw.of_cov(one.cov)
-
-    def impute(chunk: PatternChunk):
-        filled = complete(chunk, one.mean, law).filled
-        total = np.zeros((len(chunk.count), filled.shape[1]))
-        np.add.at(total, chunk.pattern_of_point, chunk.weight[:, None] * filled)
-        return total / chunk.count[:, None] + one.mean, np.sqrt(chunk.count)
-
-    points, weight = zip(*few.map_chunks(impute), strict=True)
-    # in an order that does not depend on how a pattern is kept: a weight of 2 is then
-    # a row twice for the draws among them too
-    return few.in_table_order(list(points)), few.in_table_order(list(weight))
-
-
-def _seeds(means, points, weight, n_seeds: int, rng) -> NDArray[np.float64]:
-    """Add k-means++ seeds to some means.
-
-    Each is drawn with probability weight times squared distance to the nearest.
-    """
-    for _ in range(n_seeds):
-        p = weight
-        if len(means):
-            gap = points[:, None, :] - means
-            near = weight * (gap**2).sum(axis=2).min(axis=1)
-            p = near if near.sum() > 0 else weight
-        chosen = rng.choice(len(points), p=p / p.sum())
-        means = np.concatenate([means, points[[chosen]]])
-    return means
-
-
-def _tempered(data, law, model, temperatures) -> tuple[MixtureLaw, float]:
-    height = -np.inf
-    for temperature in temperatures:
-        expected = e_step(data, law, temperature)
-        height = expected.log_likelihood + model.log_prior(law)
-        law = model.m_step(law, expected)
-    return law, height
-
-
-def _steps(data, law: MixtureLaw, model, n_steps: int) -> tuple[MixtureLaw, float]:
-    height = -np.inf
-    for _ in range(n_steps):
-        expected = e_step(data, law)
-        height = expected.log_likelihood + model.log_prior(law)
-        law = model.m_step(law, expected)
-    return law, height
+def regression_of(one: GaussianFit, d: int) -> tuple[NDArray, NDArray, NDArray]:
+    """Intercept (t,), slopes (d, t) and residual (t, t) of y on X in one Gaussian."""
+    cross = one.cov[:d, d:]
+    slopes = regression_slopes(one.cov[:d, :d], cross)
+    residual = one.cov[d:, d:] - slopes.T @ cross
+    return one.mean[d:] - one.mean[:d] @ slopes, slopes, residual
 
 
 def accelerated_mixture(
@@ -310,36 +195,26 @@ def accelerated_mixture(
     tol: float,
 ) -> MixtureFit:
     """EM with SQUAREM steps and a monotone guard, as `em.accelerated_em`."""
-    n_iter, converged = 0, False
-    height, fallback = -np.inf, law
 
-    def em(law: MixtureLaw):
-        nonlocal n_iter
-        n_iter += 1
+    def step(law: MixtureLaw):
         expected = e_step(data, law)
-        log_posterior = expected.log_likelihood + model.log_prior(law)
-        return model.m_step(law, expected), log_posterior
+        height = expected.log_likelihood + model.log_prior(law)
+        return model.m_step(law, expected), height
 
-    while n_iter < max_iter and not converged:
-        one, before = em(law)
-        if not before >= height - 1e-6 * abs(height):
-            # EM only climbs: the height of the last leap was an error of rounding
-            law = fallback
-            one, before = em(law)
-        two, height = em(one)
-        leap = extrapolation(_pack(law), _pack(one), _pack(two))
-        law = fallback = two
-        with np.errstate(all="ignore"):  # a leap too far is refused, not reported
-            try:
-                landed, log_posterior = em(_unpack(leap, law, model.floor))
-                if log_posterior >= height:
-                    law, height = landed, log_posterior
-            except np.linalg.LinAlgError:
-                pass
-        converged = bool(height - before < tol * data.n_rows)
-    expected = e_step(data, law)
-    responsibility = data.in_table_order(expected.responsibility)
-    return MixtureFit(law, responsibility, expected.log_likelihood, n_iter, converged)
+    def unpack(vector, like: MixtureLaw):
+        return _unpack(vector, like, model.floor)
+
+    climb = squarem(
+        step, law, (_pack, unpack), max_iter=max_iter, least_gain=tol * data.n_rows
+    )
+    last = e_step(data, climb.point)
+    return MixtureFit(
+        climb.point,
+        data.in_table_order(last.responsibility),
+        last.log_likelihood,
+        climb.n_iter,
+        climb.converged,
+    )
 
 
 def _pack(law: MixtureLaw) -> NDArray[np.float64]:

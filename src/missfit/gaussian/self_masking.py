@@ -16,22 +16,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.gaussian.acceleration import AndersonMixing
 from missfit.gaussian.conditional import inverse_mills, probit_site
-from missfit.gaussian.em import (
-    ExpectedMoments,
-    PenalisedGaussian,
-    log_of_positive,
-    power_of_e,
-)
+from missfit.gaussian.covariances import log_of_positive, power_of_e
+from missfit.gaussian.em import ExpectedMoments, PenalisedGaussian
 from missfit.moments.blocks import blocks, n_threads
 
-DAMPING = 0.8  # of the site updates, all coordinates of a row at once
-MOST_WORK = 4e10  # products of scores; beyond, the information is of some rows
-MIN_ITER = 6  # the slopes start at 0 and need some steps to leave it
-PLAIN_ITER = 5  # the first step to be accelerated
-MEMORY = 5  # steps that Anderson's acceleration looks back
-MOST_GROWTH = 2.0  # of the residual, before it forgets them
-MOST_WEIGHT = 50.0
+# Of the site updates, all coordinates of a row at once: the value of a prototype that
+# converged with many features. No other is on record.
+DAMPING = 0.8
+# Products of scores, beyond which the information is that of some rows: a bound on the
+# time, not on the error.
+MOST_WORK = 4e10
+# The slopes start at 0 and need some steps to leave it: a stop before the sixth cost up
+# to .24 of R2.
+MIN_ITER = 6
+PLAIN_ITER = 5  # the first step to be accelerated, one before a stop is possible
 
 
 class SelfMaskedLaw(NamedTuple):
@@ -277,36 +277,6 @@ def fit_self_masked(
         else:
             law = new
     return SelfMaskedFit(law, n_iter, False)
-
-
-class AndersonMixing:
-    """Anderson's acceleration of a fixed point iteration g (Walker and Ni 2011).
-
-    The next point is sum_i a_i g(x_i) over the last points, with weights of sum 1 that
-    make |sum_i a_i (g(x_i) - x_i)| least. It needs no objective, which expectation
-    propagation does not give for free. Where the residual grows, or the weights do, the
-    past is forgotten.
-    """
-
-    def __init__(self):
-        self._residuals, self._images = [], []
-
-    def next(self, point: NDArray, image: NDArray) -> NDArray:
-        """Return the point to go on from, given the last one and its image g."""
-        residual = image - point
-        norms = [float(np.linalg.norm(r)) for r in self._residuals]
-        if norms and np.linalg.norm(residual) > MOST_GROWTH * min(norms):
-            self._residuals, self._images = [], []
-        self._residuals = [*self._residuals[-MEMORY:], residual]
-        self._images = [*self._images[-MEMORY:], image]
-        if len(self._residuals) == 1:
-            return image
-        change = np.diff(self._residuals, axis=0).T
-        weight = np.linalg.lstsq(change, residual, rcond=1e-6)[0]
-        if np.abs(weight).sum() > MOST_WEIGHT:
-            self._residuals, self._images = [], []
-            return image
-        return image - np.diff(self._images, axis=0).T @ weight
 
 
 def _pack(law: SelfMaskedLaw) -> NDArray[np.float64]:

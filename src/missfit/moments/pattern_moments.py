@@ -8,24 +8,23 @@ streaming, distribution and cross-validation at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missfit.moments.blocks import blocks, n_threads
+from missfit.moments.blocks import blocks
 from missfit.moments.patterns import PatternGroups, group_rows
-from missfit.tables.arrays import LARGEST, as_floats, refuse_rows
+from missfit.moments.pooling import SetMoments, no_moments, pool
+from missfit.moments.rows import Rows, check_rows, refuse_overflow
+from missfit.moments.runs import cut_runs, run_moments
 
-BATCH_DOUBLES = 2**17  # 1 MB: rows gathered at once stay in the cache
-LEAST_WEIGHT = 0.1  # of the mean row, from which on weights may be counts of rows
-SMALLEST = 1e-140  # squares below lose digits, then vanish
 BLOCK_DOUBLES = 2**22  # 32 MB: scatter matrices handed out at once by blocks()
 
 
-class PatternBlock(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PatternBlock:
     """Moments of some patterns as dense arrays; see `PatternMoments.blocks`."""
 
     index: NDArray[np.intp]
@@ -44,19 +43,6 @@ class Points(NamedTuple):
     pattern: NDArray[np.intp]
     values: NDArray[np.float64]
     weight: NDArray[np.float64]
-
-
-class Rows(NamedTuple):
-    """Rows as they came: features with NaN, targets, weights."""
-
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    weight: NDArray[np.float64]
-
-    def take(self, index: NDArray) -> Rows:
-        """Return the rows at the integers ``index``."""
-        # take, not X[index]: nearly three times as fast for rows of a few features
-        return Rows(*(part.take(index, axis=0) for part in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +112,8 @@ class PatternMoments:
             Weights >= 0. A weight of 2 equals repeating the row; rows of weight 0
             do not count.
         """
-        rows = _check_rows(X, y, sample_weight)
-        nothing = _no_moments(rows.X.shape[1] + rows.y.shape[1])
+        rows = check_rows(X, y, sample_weight)
+        nothing = no_moments(rows.X.shape[1] + rows.y.shape[1])
         return cls._from_parts(group_rows(np.isnan(rows.X)), rows, nothing)
 
     @classmethod
@@ -138,13 +124,13 @@ class PatternMoments:
                 f"n_features={n_features} and n_targets={n_targets} must be at least 1."
             )
         rows = Rows(np.empty((0, n_features)), np.empty((0, n_targets)), np.empty(0))
-        nothing = _no_moments(n_features + n_targets)
+        nothing = no_moments(n_features + n_targets)
         groups = group_rows(np.empty((0, n_features), dtype=bool))
         return cls._from_parts(groups, rows, nothing)
 
     @classmethod
     def _from_parts(
-        cls, groups: PatternGroups, rows: Rows, moments: _Moments
+        cls, groups: PatternGroups, rows: Rows, moments: SetMoments
     ) -> PatternMoments:
         """Join rows and moments of the same patterns, condensing what is worth it.
 
@@ -160,17 +146,18 @@ class PatternMoments:
         # Few rows stay rows, unless the pattern is condensed already.
         condense = n_rows >= n_columns
         condense[pattern_of_moment] = True
-        runs = _runs(groups.patterns, starts, np.flatnonzero(condense & (n_rows > 0)))
-        pieces = _run_moments(runs, rows, order).append(moments)
+        chosen = np.flatnonzero(condense & (n_rows > 0))
+        runs = cut_runs(groups.patterns, starts, chosen)
+        pieces = run_moments(runs, rows, order).append(moments)
         pattern_of_piece = np.append(runs.pattern, pattern_of_moment)
-        condensed, pooled = _pool(pattern_of_piece, pieces)
+        condensed, pooled = pool(pattern_of_piece, pieces)
 
         kept = order[~np.repeat(condense, n_rows)]
         count = np.zeros(n_patterns)
         np.add.at(count, pattern_of_item[kept], rows.weight[kept])
         count[condensed] = pooled.count
         kept_rows = rows.take(kept)
-        _refuse_overflow(pooled, kept_rows)
+        refuse_overflow(pooled, kept_rows)
         return cls(
             groups.patterns,
             count,
@@ -315,316 +302,15 @@ class PatternMoments:
         scatter[here] = self.condensed_scatter[first:last]
 
         starts = np.searchsorted(self.pattern_of_row, np.append(index, index[-1] + 1))
-        runs = _runs(self.patterns[index], starts, np.flatnonzero(np.diff(starts)))
+        runs = cut_runs(self.patterns[index], starts, np.flatnonzero(np.diff(starts)))
         order = np.arange(len(self.rows.X))
-        few = _run_moments(runs, self.rows, order)  # one run each: they are short
+        few = run_moments(runs, self.rows, order)  # one run each: they are short
         mean[runs.pattern], scatter[runs.pattern] = few.mean, few.scatter
         return PatternBlock(
             index, self.patterns[index], self.count[index], mean, scatter
         )
 
-    def _moments(self) -> _Moments:
-        return _Moments(
+    def _moments(self) -> SetMoments:
+        return SetMoments(
             self.count[self.condensed], self.condensed_mean, self.condensed_scatter
-        )
-
-
-class ColumnScales(NamedTuple):
-    """Mean, standard deviation and count of the observed values of each column.
-
-    ``varies`` is False for columns without spread.
-    """
-
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
-    count: NDArray[np.float64]
-    varies: NDArray[np.bool_]
-
-
-def column_scales(moments: PatternMoments) -> ColumnScales:
-    """Mean, standard deviation and count of the observed values of each column.
-
-    Columns are the features, then the targets. One without spread gets standard
-    deviation 1, one without values mean 0.
-    """
-    pattern, values, weight = moments.points()
-    always = np.ones((len(pattern), moments.n_targets), dtype=bool)
-    seen = np.hstack([~moments.patterns[pattern], always])
-    weight = weight[:, None] * seen
-    count = weight.sum(axis=0)
-    known = np.where(count > 0, count, 1.0)
-    # twice: the second corrects the rounding of large means
-    mean = (weight * values).sum(axis=0) / known
-    mean += (weight * (values - mean)).sum(axis=0) / known
-    square = (weight * (values - mean) ** 2).sum(axis=0)
-    square += np.diagonal(moments.condensed_scatter, axis1=1, axis2=2).sum(axis=0)
-    std = np.sqrt(square / known)
-    constant = std <= 1e-13 * np.abs(mean)
-    return ColumnScales(mean, np.where(constant, 1.0, std), count, ~constant)
-
-
-class _Moments(NamedTuple):
-    """Count, mean and scatter of some sets of rows."""
-
-    count: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    scatter: NDArray[np.float64]
-
-    def append(self, other: _Moments) -> _Moments:
-        if not len(other.count):
-            return self
-        return _Moments(
-            *(np.concatenate(pair) for pair in zip(self, other, strict=True))
-        )
-
-
-class _Runs(NamedTuple):
-    """Pieces of consecutive sorted rows, each of one pattern, fit for the cache."""
-
-    pattern: NDArray[np.intp]
-    start: NDArray[np.intp]
-    length: NDArray[np.intp]
-    mask: NDArray[np.bool_]
-
-
-def _no_moments(n_columns: int) -> _Moments:
-    return _Moments(
-        np.empty(0), np.empty((0, n_columns)), np.empty((0, n_columns, n_columns))
-    )
-
-
-def _runs(
-    patterns: NDArray[np.bool_], starts: NDArray[np.intp], chosen: NDArray[np.intp]
-) -> _Runs:
-    """Cut the sorted rows of the chosen patterns into pieces of bounded length."""
-    longest = max(1, BATCH_DOUBLES // (patterns.shape[1] + 2))
-    n_rows = np.diff(starts)[chosen]
-    n_runs = -(-n_rows // longest)
-    pattern = np.repeat(chosen, n_runs)
-    piece = np.arange(len(pattern)) - np.repeat(np.cumsum(n_runs) - n_runs, n_runs)
-    start = starts[pattern] + piece * longest
-    length = np.minimum(longest, starts[pattern + 1] - start)
-    return _Runs(pattern, start, length, patterns[pattern])
-
-
-def _run_moments(runs: _Runs, rows: Rows, order: NDArray[np.intp]) -> _Moments:
-    """Return the moments of every run, many short runs at a time.
-
-    Runs are sorted by length and padded to the longest of their batch with rows of
-    weight zero, so that one batched product serves many patterns.
-    """
-    n_columns = rows.X.shape[1] + rows.y.shape[1]
-    out = _Moments(
-        np.empty(len(runs.start)),
-        np.empty((len(runs.start), n_columns)),
-        np.empty((len(runs.start), n_columns, n_columns)),
-    )
-
-    def fill(batch: NDArray[np.intp]) -> None:
-        length = runs.length[batch, None]
-        within = np.arange(length[0, 0])
-        position = runs.start[batch, None] + np.minimum(within, length - 1)
-        piece = _batch_moments(
-            rows.take(order[position]), within < length, runs.mask[batch]
-        )
-        for target, values in zip(out, piece, strict=True):
-            target[batch] = values
-
-    # numpy lets go of the interpreter lock in every step, so threads share the work;
-    # each writes its own runs.
-    batches = _batches(runs.length, max(1, BATCH_DOUBLES // (n_columns + 1)))
-    if len(batches) < 4:
-        for batch in batches:
-            fill(batch)
-        return out
-    with ThreadPoolExecutor(min(len(batches), n_threads())) as pool:
-        for _ in pool.map(fill, batches):
-            pass
-    return out
-
-
-def _batches(length: NDArray[np.intp], n_rows: int) -> list[NDArray[np.intp]]:
-    """Split runs, longest first, so that each batch pads to about ``n_rows`` rows."""
-    by_length = np.argsort(-length, kind="stable")
-    batches, done = [], 0
-    while done < len(by_length):
-        size = max(1, n_rows // length[by_length[done]])
-        batches.append(by_length[done : done + size])
-        done += size
-    return batches
-
-
-@np.errstate(over="ignore", invalid="ignore")  # _refuse_overflow sees it
-def _batch_moments(
-    rows: Rows, valid: NDArray[np.bool_], mask: NDArray[np.bool_]
-) -> _Moments:
-    """Moments of b runs of r rows each: X (b, r, d), y (b, r, t), weight (b, r).
-
-    Two passes: the mean, then the scatter about it. A last column of ones yields the
-    rounding error of the first mean for free, which corrects both (Chan, Golub and
-    LeVeque 1983, "corrected two-pass").
-    """
-    n_features, n_columns = rows.X.shape[2], rows.X.shape[2] + rows.y.shape[2]
-    weight = np.where(valid, rows.weight, 0.0)
-    Z = np.empty((*valid.shape, n_columns + 1))
-    Z[..., :n_features] = rows.X
-    Z[..., n_features:n_columns] = rows.y
-    Z[..., n_columns] = 1.0
-    np.copyto(Z[..., :n_features], 0.0, where=mask[:, None, :])
-    total = (weight[:, None, :] @ Z)[:, 0]
-    count = total[:, n_columns]
-    mean = total[:, :n_columns] / count[:, None]
-    Z[..., :n_columns] -= mean[:, None, :]
-    if not (weight == 1.0).all():
-        Z *= np.sqrt(weight)[..., None]
-    product = Z.transpose(0, 2, 1) @ Z
-    error = product[:, n_columns, :n_columns] / count[:, None]
-    scatter = product[:, :n_columns, :n_columns]
-    scatter -= count[:, None, None] * error[:, :, None] * error[:, None, :]
-    diagonal = np.einsum("pii->pi", scatter)  # a view
-    np.maximum(diagonal, 0.0, out=diagonal)  # the correction may round below zero
-    return _Moments(count, mean + error, scatter)
-
-
-@np.errstate(over="ignore", invalid="ignore")  # _refuse_overflow sees it
-def _pool(
-    group: NDArray[np.intp], pieces: _Moments
-) -> tuple[NDArray[np.intp], _Moments]:
-    """Pool the moments of pieces that share a group: (distinct groups, moments).
-
-    mean = sum n_i mean_i / n and scatter = sum scatter_i + sum n_i e_i e_i' with
-    e_i = mean_i - mean; differences of means only, so that large means lose no digits.
-    """
-    distinct, first, index = np.unique(group, return_index=True, return_inverse=True)
-    if len(distinct) == len(group):
-        return distinct, _Moments(*(part[first] for part in pieces))
-    # the heaviest piece of a group comes first: its mean is the reference
-    order = np.lexsort([-pieces.count, index])
-    index = index[order]
-    starts = np.flatnonzero(np.diff(index, prepend=-1))
-    n, mean, scatter = (part[order] for part in pieces)
-    count = np.add.reduceat(n, starts)
-    gap = mean - mean[starts][index]
-    shift = np.add.reduceat(n[:, None] * gap, starts) / count[:, None]
-    gap -= shift[index]
-    scatter += n[:, None, None] * gap[:, :, None] * gap[:, None, :]
-    pooled = _Moments(
-        count, mean[starts] + shift, np.add.reduceat(scatter, starts, axis=0)
-    )
-    return distinct, pooled
-
-
-def _check_rows(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-    """Return the rows as float64 arrays, or say what is wrong with them."""
-    X, y = as_floats(X), as_floats(y, "y")
-    if X.ndim != 2 or X.shape[1] == 0:
-        raise ValueError(
-            f"X has shape {X.shape}; it must be (rows, features) with at least one "
-            "feature. Reshape one column with X.reshape(-1, 1)."
-        )
-    if len(X) == 0:
-        raise ValueError(
-            "X has 0 rows; moments need at least one. PatternMoments.empty(n_features) "
-            "is the table of no rows."
-        )
-    if y.ndim not in (1, 2) or len(y) != len(X) or y.size == 0:
-        raise ValueError(
-            f"y has shape {y.shape}; it must be (rows,) or (rows, targets) with the "
-            f"{len(X)} rows of X."
-        )
-    y = y.reshape(len(y), -1)
-    refuse_rows(
-        np.isinf(X), "X", "infinite", "Use NaN for a missing value, or clip the value."
-    )
-    refuse_rows(
-        ~np.isfinite(y),
-        "y",
-        "not finite",
-        "Only features may be missing: drop the rows without a target.",
-    )
-    if sample_weight is None:
-        return Rows(X, y, np.ones(len(X)))
-    weight = check_weight(sample_weight, len(X))
-    if weight.all():
-        return Rows(X, y, weight)
-    return Rows(X, y, weight).take(np.flatnonzero(weight))
-
-
-def check_weight(
-    sample_weight: ArrayLike, n_rows: int, *, may_be_zero: bool = False
-) -> NDArray[np.float64]:
-    """Return the weights as float64, or say what is wrong with them.
-
-    All may be zero where ``may_be_zero``: a chunk of a stream may weigh nothing.
-    """
-    weight = as_floats(sample_weight, "sample_weight")
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; X has {n_rows} rows, so it must "
-            f"be ({n_rows},)."
-        )
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        what = "masked or missing" if np.isnan(weight[bad][0]) else str(weight[bad][0])
-        raise ValueError(
-            "sample_weight holds negative or non-finite values, the first "
-            f"{what}, in row {np.argmax(bad)}; weights must be finite and >= 0."
-        )
-    if not (may_be_zero or weight.any()):
-        raise ValueError(
-            "sample_weight is zero for all rows; give at least one row a weight > 0."
-        )
-    return weight
-
-
-def row_counts(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """Return weights that count rows, or say why these cannot.
-
-    A weight of 2 is a row twice, so that weights say how much there is to learn from:
-    their sum is the number of rows. Weights whose own mean, sum w^2 / sum w, is below
-    0.1 say that there is less than a tenth of the (sum w)^2 / sum w^2 rows that they
-    weigh: they are relative weights, such as those that sum to 1.
-    """
-    weight = check_weight(sample_weight, n_rows)
-    largest = weight.max()
-    share = weight / largest
-    if largest * (share @ share) / share.sum() < LEAST_WEIGHT:
-        raise ValueError(
-            f"sample_weight sums to {weight.sum():.3g} over {(weight > 0).sum()} rows; "
-            "a weight counts rows here (2 equals repeating the row), and so few would "
-            "be outweighed by any prior or ridge. For relative weights give "
-            "sample_weight * len(X) / sum(sample_weight)."
-        )
-    return weight
-
-
-def _refuse_overflow(moments: _Moments, rows: Rows) -> None:
-    """Raise where squares of the values leave the range of float64, above or below."""
-    largest = np.concatenate([_largest(rows.X), _largest(rows.y)])
-    means = np.abs(moments.mean).max(axis=0, initial=0.0)
-    finite = np.isfinite(moments.scatter).all()
-    _check_largest(np.maximum(largest, means) if finite else np.array([np.inf]))
-
-
-def check_scale(X: NDArray, y: NDArray) -> None:
-    """Raise where squares of the values leave the range of float64, above or below."""
-    _check_largest(np.concatenate([_largest(X), _largest(y.reshape(len(y), -1))]))
-
-
-def _largest(table: NDArray) -> NDArray[np.float64]:
-    return np.fmax.reduce(np.abs(table), axis=0, initial=0.0)
-
-
-def _check_largest(largest: NDArray) -> None:
-    if not (largest <= LARGEST).all():
-        raise ValueError(
-            "the weighted squares of X or y overflow float64 (values beyond "
-            f"{LARGEST:g} or huge weights); rescale the columns or the weights first."
-        )
-    tiny = (largest > 0) & (largest < SMALLEST)
-    if tiny.any():
-        raise ValueError(
-            f"column {np.argmax(tiny)} of (X, y) has no value beyond "
-            f"{largest[tiny][0]:.3g}: its squares underflow float64 (below "
-            f"{SMALLEST:g}). Rescale it first."
         )

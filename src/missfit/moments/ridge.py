@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-MANY = 200  # columns from which a few factorisations beat one of eigenvectors
+# Columns from which a few factorisations beat one of eigenvectors: twice as quick at
+# 2,200 columns and 6 alphas.
+MANY = 200
 ENOUGH_ROWS = 5.0  # for each feature, from which on nothing more is needed
 
 
@@ -16,10 +18,15 @@ def pseudo_rows(n_rows: float, n_columns: int, enough: float = ENOUGH_ROWS) -> f
     """Return how many rows without correlations few rows are padded with.
 
     ``k / 2 (1 - n / 5k)`` for k columns, and none from 5 rows for each on. Chosen for
-    EMLR on factor models with 30 % of the values missing; R2 without and with them at
-    noise of half the signal's standard deviation: n x d = 40 x 20, -.08 and .59; 80 x
-    20, .07 and .53; 200 x 50, .27 and .59; 300 x 200, -.9 and .66. At noise of 2 % the
-    first three gain as well, and fits of 200 steps and more take 10 to 20.
+    EMLR on features that share three factors, with 30 % of the values missing. Mean R2
+    on new rows without and with them, over 20, 20 and 10 tables::
+
+        n x d       noise / signal .5       .02             EM steps at .5 (median)
+        40 x 20     -.10 and .57            .54 and .76     378 and 12
+        80 x 20      .36 and .63            .80 and .84     215 and 15
+        200 x 50     .30 and .65            .78 and .86      74 and 15
+
+    On one table of 300 x 200 with noise .5 the fit with them has .66 after 12 steps.
 
     >>> pseudo_rows(1000, 10), pseudo_rows(50, 100)
     (0.0, 45.0)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments.pattern_moments import Rows
+from missfit.moments.rows import Rows
 from missfit.networks.job import Job, Start
 from missfit.networks.network import (
     Data,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.splits import row_splits
-from missfit.moments.pattern_moments import Rows
+from missfit.moments.rows import Rows
 from missfit.networks.network import Params, Trained
 
 Split = tuple[NDArray, NDArray]  # training rows, held-out rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments.pattern_moments import Rows
+from missfit.moments.rows import Rows
 from missfit.networks.network import Params, Recipe, bucket
 from missfit.networks.regressor import NetworkRegressor, check_decays
 from missfit.networks.units import Units, is_constant

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from missfit.estimators.emlr import EMLR
-from missfit.moments.pattern_moments import Rows
+from missfit.moments.rows import Rows
 from missfit.networks.mlp import n_units
 from missfit.networks.network import Params, Recipe, bucket
 from missfit.networks.regressor import NetworkRegressor, check_decays

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from missfit.estimators.base import NanRegressor
 from missfit.moments.blocks import blocks
-from missfit.moments.pattern_moments import Rows, check_scale, check_weight
+from missfit.moments.rows import Rows, check_scale, check_weight
 from missfit.networks.batch import fit_many, train_more
 from missfit.networks.job import Job, Split, Start, splits_of, tries_of
 from missfit.networks.network import Functions, Kind, Params, Recipe

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from missfit.estimators.streams import Sample, any_source, full_chunks, sampled
-from missfit.moments.pattern_moments import Rows
+from missfit.moments.rows import Rows
 from missfit.networks.batch import fit_many, train_more
 
 HELD_ROWS = 100_000  # drawn by each pass over the source

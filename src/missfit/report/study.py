@@ -22,7 +22,7 @@ from missfit.study.collect import Collected
 from missfit.study.figures.methods import colour_of, shown_methods
 from missfit.study.findings import Finding
 from missfit.study.grid import Study
-from missfit.study.progress import duration
+from missfit.terminal import duration
 
 CAPTIONS = {
     1: (

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+from scipy import linalg
+
+from conftest import random_cov
+from missfit.gaussian.covariances import (
+    MANY,
+    at_least,
+    inverse_of_triangular,
+    log_of_positive,
+    power_of_e,
+    regression_slopes,
+    set_apart,
+)
+
+
+@pytest.mark.parametrize("n_matrices", [1, MANY - 1, MANY, 3 * MANY])
+def test_the_inverse_of_triangles_is_lapacks(rng, n_matrices):
+    root = np.linalg.cholesky(
+        np.stack([random_cov(rng, 7) for _ in range(2 * n_matrices)])
+    ).reshape(2, n_matrices, 7, 7)
+    found = inverse_of_triangular(root)
+    np.testing.assert_allclose(found, np.linalg.inv(root), atol=1e-10)
+
+
+def test_logarithm_and_exponential_are_scipys(rng):
+    stack = np.stack([random_cov(rng, 4) for _ in range(3)])
+    logs = log_of_positive(stack)
+    for cov, log in zip(stack, logs, strict=True):
+        np.testing.assert_allclose(log, linalg.logm(cov), atol=1e-9)
+        np.testing.assert_allclose(power_of_e(log), linalg.expm(log), atol=1e-9)
+
+
+def test_slopes_are_the_least_norm_solution_where_features_are_collinear(rng):
+    X = rng.standard_normal((50, 3))
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    y = rng.standard_normal((50, 2))
+    slopes = regression_slopes(X.T @ X, X.T @ y)
+    np.testing.assert_allclose(slopes, np.linalg.lstsq(X, y)[0], atol=1e-9)
+
+
+def test_the_floor_is_the_nearest_matrix_above_it(rng):
+    cov = random_cov(rng, 3)
+    floor = float(np.median(np.linalg.eigvalsh(cov)))
+    raised = at_least(cov, floor)
+    values = np.linalg.eigvalsh(raised)
+    expected = np.maximum(np.linalg.eigvalsh(cov), floor)
+    np.testing.assert_allclose(values, expected, rtol=1e-10)
+    np.testing.assert_allclose(at_least(cov, 0.0), cov, atol=1e-12)
+
+
+def test_columns_set_apart_are_independent_of_variance_one(rng):
+    cov = random_cov(rng, 3)
+    apart = cov.copy()
+    set_apart(apart, np.array([1]))
+    np.testing.assert_array_equal(apart[1], [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(apart[:, 1], [0.0, 1.0, 0.0])
+    rest = np.ix_([0, 2], [0, 2])
+    np.testing.assert_array_equal(apart[rest], cov[rest])
