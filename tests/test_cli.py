@@ -220,8 +220,8 @@ def test_an_unwritable_place_is_said_before_any_work(capsys, monkeypatch, table)
         (["--jobs", "0"], "'0' is not a whole number >= 1"),
         (["--seed", "-1"], "'-1' is not between 0"),
         (["--seed", "9" * 5000], "is not between 0"),
-        (["--group", "y"], "--group 'y' is the target too"),
-        (["--drop", "y"], "--drop 'y' is the target too"),
+        (["--group", "y"], "--group 'y': 'y' is the target too"),
+        (["--drop", "y"], "--drop 'y': 'y' is the target too"),
     ],
 )
 def test_options_out_of_range_are_named(capsys, table, options, words):
