@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.model_selection import KFold, cross_val_predict, train_test_split
 
-from missfit import EMLR, TableFile, study
+from missfit import EMLR, study
 from missfit.compare import compare_table
 from missfit.compare.candidates import candidate
+from missfit.study.records import read_records
 from missfit.tables.read import column_names
 from missfit.tables.training import read_training
 
@@ -66,11 +68,14 @@ CHUNKS = {
 }
 
 
-@pytest.fixture(params=FILES)
-def path(request, tmp_path):
-    name, write = FILES[request.param]
-    write(tmp_path / name)
-    return tmp_path / name
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of folders, one for each way to write the table."""
+    folder = tmp_path_factory.mktemp("tables")
+    for way, (name, write) in FILES.items():
+        (folder / way).mkdir()
+        write(folder / way / name)
+    return folder
 
 
 def fitted(table, target):
@@ -86,15 +91,20 @@ def compared(table):
     return trial.predictions
 
 
-def studied(path):
-    """Errors of a study of one's own on the table."""
-    toml = path.parent / "own.toml"
-    toml.write_text(
-        f"[[data]]\nfile = {json.dumps(path.name)}\ntarget = 'y'\nrepetitions = 1\n"
-        "[[methods]]\nname = 'EM'\nestimator = 'missfit.EMLR'\n"
-    )
-    table = study.run(study.load(toml), path.parent / "out")
-    return table["mse"].to_numpy()
+@pytest.fixture(scope="module")
+def studied(folder):
+    """Errors of one study on all files, by the way that they are written."""
+    text = "[[methods]]\nname = 'EM'\nestimator = 'missfit.EMLR'\n"
+    for way, (name, _) in FILES.items():
+        file = json.dumps(f"{way}/{name}")
+        text += f"[[data]]\nname = '{way}'\nfile = {file}\ntarget = 'y'\n"
+        text += "repetitions = 1\n"
+    (folder / "own.toml").write_text(text)
+    definition = study.load(folder / "own.toml")
+    study.run(definition, folder / "out", jobs=1)
+    table = study.tidy_table(definition, read_records(folder / "out" / "parts"))
+    table = table[table["split"] == "test"]
+    return dict(zip(table["setting"], table["mse"], strict=True))
 
 
 # Text of 17 digits reads back to the last bit or the one beside it, and sums of chunks
@@ -103,20 +113,24 @@ SAME = {"rtol": 1e-9, "atol": 1e-12}
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory):
-    path = tmp_path_factory.mktemp("reference") / "t.parquet"
-    FRAME.astype(float).to_parquet(path)
-    whole = EMLR().fit(FRAME[FEATURES].astype(float).to_numpy(), FRAME["y"].to_numpy())
-    predictions = whole.predict(FRAME[FEATURES].astype(float).to_numpy())
-    return predictions, compared(FRAME), studied(path)
+def expected():
+    """By arrays: predictions of a fit, of a comparison, and the error of a study."""
+    X, y = FRAME[FEATURES].to_numpy(dtype=float), FRAME["y"].to_numpy()
+    folds = cross_val_predict(EMLR(), X, y, cv=KFold(3, shuffle=True, random_state=0))
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    error = EMLR().fit(X_train, y_train).predict(X_test) - y_test
+    return EMLR().fit(X, y).predict(X), folds, np.mean(error**2)
 
 
-def test_a_file_is_the_same_table_to_fit_to_compare_and_to_a_study(path, expected):
+@pytest.mark.parametrize("way", FILES)
+def test_a_file_is_the_same_table_to_fit_to_compare_and_to_a_study(
+    folder, way, studied, expected
+):
+    path = folder / way / FILES[way][0]
     assert column_names(path) == [*FEATURES, "y"]
     np.testing.assert_allclose(fitted(path, "y"), expected[0], **SAME)
-    np.testing.assert_allclose(fitted(TableFile(path, FEATURES), "y"), expected[0])
     np.testing.assert_allclose(compared(path), expected[1], **SAME)
-    np.testing.assert_allclose(studied(path), expected[2], **SAME)
+    np.testing.assert_allclose(studied[way], expected[2], **SAME)
 
 
 @pytest.mark.parametrize("kind", FRAMES)
