@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import is_missing
-from missfit.tables.columns import READ, pandas_column, shown
+from missfit.tables.columns import READ, Column, pandas_column, shown
 from missfit.tables.csv_text import Dialect, csv_dialect, not_utf8, open_lines
 from missfit.tables.problems import TableError, as_line, needs, refuse_absent
 
@@ -85,28 +85,36 @@ def _numbers_after(
         rest = frame.iloc[max(0, done - start) :]
         start += len(frame)
         if len(rest):
-            yield frame_numbers(rest, path, start - len(rest))
+            yield _frame_numbers(rest, path, start - len(rest))
 
 
-def frame_numbers(frame: Any, path: Path, first: int) -> NDArray[np.float64]:
+def _frame_numbers(frame: Any, path: Path, first: int) -> NDArray[np.float64]:
     """Return a frame of numbers as an array; its first row is counted by ``first``."""
     values = np.empty(frame.shape)
     for j, name in enumerate(frame.columns):
-        column = pandas_column(frame[name], name).as_objects()
-        numbers = []
-        for k, value in enumerate(column.values):
-            number = np.nan if is_missing(value) else READ["number"](value)
-            if number is None:
-                row = first + int(np.argmax(column.codes == k))
-                raise TableError(
-                    f"{path}: column {shown(name)} holds {shown(value)} in row {row}, "
-                    "which is no number; encode the column as numbers, or leave it "
-                    "out.",
-                    column=name,
-                )
-            numbers.append(number)
-        values[:, j] = np.array(numbers)[column.codes]
+        column = pandas_column(frame[name], name)
+        if column.typed:
+            values[:, j] = np.where(column.missing, np.nan, column.values)
+        else:
+            numbers = [
+                _number(column, k, name, path, first) for k in range(len(column.values))
+            ]
+            values[:, j] = np.array(numbers)[column.codes]
     return values
+
+
+def _number(column: Column, k: int, name: str, path: Path, first: int) -> float:
+    """Return a distinct value of a column as a number."""
+    value = column.values[k]
+    number = np.nan if is_missing(value) else READ["number"](value)
+    if number is None:
+        row = first + int(np.argmax(column.codes == k))
+        raise TableError(
+            f"{path}: column {shown(name)} holds {shown(value)} in row {row}, which is "
+            "no number; encode the column as numbers, or leave it out.",
+            column=name,
+        )
+    return number
 
 
 def _arrow_numbers(
