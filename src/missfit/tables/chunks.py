@@ -246,7 +246,7 @@ def _features(file: TableFile, beside: list[str]) -> list[str]:
     """Return the columns to use as features: those asked for, or all others."""
     if file.columns is not None:
         return list(file.columns)
-    names = column_names(file.path)
+    names = column_names(Path(file.path))
     refuse_absent(beside, names, str(file.path))
     features = [name for name in names if name not in beside]
     if not features:
