@@ -329,8 +329,8 @@ def test_another_content_of_the_file_is_another_data_set(tmp_path, rng):
     ("extra", "columns", "words"),
     [
         ("rows = 61\n", {}, "rows = 61, but .*mine.csv has 60"),
-        ("drop = 'q'\n", {}, "no column 'q'; it has a, b, y"),
-        ("", {"c": ["x"] * 60}, r"column 'c' does not hold numbers.*drop = \['c'\]"),
+        ("drop = 'q'\n", {}, "no column 'q'; its columns are a, b, y"),
+        ("", {"c": ["x"] * 60}, r"'c' holds 'x' in row 0, .*drop = \['c'\]"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_named(tmp_path, rng, extra, columns, words):

@@ -10,7 +10,6 @@ import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,9 @@ from sklearn.model_selection import train_test_split
 
 from missfit.simulate import published, published_data, published_sizes
 from missfit.simulate.published import N_REPETITIONS
-from missfit.writing import kind_of_place
+from missfit.tables.chunks import TableFile, open_source
+from missfit.tables.problems import TableError, refuse_absent
+from missfit.tables.read import column_names, stored
 
 TEST_SHARE = 0.25
 
@@ -112,7 +113,7 @@ class FileDescription(NamedTuple):
 
 @dataclass(frozen=True)
 class FileDataSet(DataSet):
-    """Rows of a CSV or Parquet file, in a random order for each repetition.
+    """Rows of a table in a file, in a random order for each repetition.
 
     Attributes
     ----------
@@ -159,48 +160,49 @@ class FileDataSet(DataSet):
 
 
 def _read_table(path: str, target: str, drop: tuple[str, ...]):
-    """Return X, y and the digest of a file, read again only where it has changed."""
-    kind = kind_of_place(path)
-    if kind != "a file":
-        raise ValueError(f"{path} {f'is {kind}' if kind else 'does not exist'}.")
-    state = Path(path).stat()
-    return _read_once(path, target, drop, (state.st_mtime_ns, state.st_size))
+    """Return X, y and the digest of a table, read again only where it has changed."""
+    states = [part.stat() for part in stored(path).parts]
+    times = tuple((state.st_mtime_ns, state.st_size) for state in states)
+    return _read_once(path, target, drop, times)
 
 
 @lru_cache(maxsize=1)
 def _read_once(path: str, target: str, drop: tuple[str, ...], state: tuple):
-    import pandas as pd
-
     del state
-    if Path(path).suffix not in (".csv", ".parquet"):
-        raise ValueError(f"{path}: a table must be a .csv or .parquet file.")
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    read = pd.read_parquet if path.endswith(".parquet") else pd.read_csv
-    frame = read(path)
-    for name in (target, *drop):
-        if name not in frame:
-            raise ValueError(
-                f"{path} has no column {name!r}; it has {', '.join(map(str, frame))}."
-            )
-    frame = frame.drop(columns=list(drop))
-    text = [str(c) for c in frame if not pd.api.types.is_numeric_dtype(frame[c])]
-    if text:
-        raise ValueError(
-            f"{path}: column {text[0]!r} does not hold numbers; encode it as numbers, "
-            f"or leave it out: drop = [{', '.join(map(repr, text))}]."
-        )
-    y = frame.pop(target).to_numpy(dtype=np.float64, na_value=np.nan)
-    X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    names = column_names(path)
+    refuse_absent([target, *drop], names, path)
+    features = [name for name in names if name not in (target, *drop)]
+    X, y = _numbers(path, features, target)
     if np.isnan(y).any():
         raise ValueError(
             f"{path}: the target {target!r} is missing in {int(np.isnan(y).sum())} "
-            "rows; leave those rows out."
+            f"rows, first row {np.argmax(np.isnan(y))}; leave those rows out."
         )
-    if len(X) < 4 or X.shape[1] < 1:
-        raise ValueError(
-            f"{path} has {len(X)} rows and {X.shape[1]} features; a study needs at "
-            "least 4 rows and 1 feature."
-        )
+    if len(X) < 4:
+        raise ValueError(f"{path} has {len(X)} rows; a study needs at least 4.")
     X.setflags(write=False)
     y.setflags(write=False)
-    return X, y, digest
+    return X, y, _digest(path)
+
+
+def _numbers(path: str, features: list[str], target: str):
+    """Return X and y of a table, as every estimator reads it."""
+    if not features:
+        raise ValueError(f"{path} has no column to be a feature beside {target!r}.")
+    try:
+        chunks = list(open_source(TableFile(path, features), target).chunks())
+    except TableError as error:
+        way_out = f" In a study: drop = [{error.column!r}]." if error.column else ""
+        raise ValueError(f"{error}{way_out}") from error
+    if not chunks:
+        raise ValueError(f"{path} has a header and no rows; add rows.")
+    X = np.concatenate([chunk.X.to_numpy() for chunk in chunks])
+    return X, np.concatenate([chunk.y for chunk in chunks])
+
+
+def _digest(path: str) -> str:
+    """Digest of the content of a table's files."""
+    digest = hashlib.sha256()
+    for part in stored(path).parts:
+        digest.update(part.read_bytes())
+    return digest.hexdigest()

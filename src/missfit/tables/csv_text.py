@@ -1,24 +1,23 @@
-"""CSV files: how one is written, and its rows in chunks."""
+"""CSV files: how one is written, and its bytes, unpacked and looked at for damage."""
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import io
+import lzma
 import re
-import warnings
-from collections.abc import Iterator, Sequence
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from missfit.tables.problems import (
-    TableError,
-    as_line,
-    refuse_absent,
-    refuse_duplicates,
-)
+from missfit.tables.problems import TableError, as_line, refuse_duplicates
 
 MOST_LINE = 2**20  # bytes of a line of a CSV file; a longer one is no row of a table
 LINE_END = re.compile(rb"\r\n|\n|\r")
+PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 class Dialect(NamedTuple):
@@ -31,8 +30,7 @@ class Dialect(NamedTuple):
 
 def csv_dialect(path: Path) -> Dialect:
     """Read off the first lines of a CSV file how it is written."""
-    with path.open("rb") as file:
-        start = file.read(MOST_LINE)
+    start = _start(path)
     end = LINE_END.search(start)
     if end is None and len(start) == MOST_LINE:
         raise TableError(
@@ -45,16 +43,49 @@ def csv_dialect(path: Path) -> Dialect:
     separator = separator if separator in header else ","
     names = _names(header, separator, path)
     body = rest.decode("utf-8", errors="ignore")
-    number = rf"(?m)(^|[\r{re.escape(separator)}])-?\d+,\d"
+    number = rf'(?m)(^|[\r{re.escape(separator)}])"?-?\d*,\d'
     decimal = "," if separator != "," and re.search(number, body) else "."
     return Dialect(names, separator, decimal)
+
+
+def open_lines(path: Path) -> io.BufferedReader:
+    """Return the bytes of a CSV file, unpacked, which raise where they are damaged."""
+    return io.BufferedReader(_Lines(path), MOST_LINE // 4)
+
+
+def not_utf8(path: Path, error: UnicodeDecodeError) -> TableError:
+    """Return the error of a file in some other encoding."""
+    return TableError(
+        f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); save it as "
+        "CSV in UTF-8."
+    )
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with _opened(path) as file:
+            start = file.read(MOST_LINE)
+    except DAMAGED as error:
+        raise _damaged(path, error) from error
+    if not start:
+        raise TableError(f"{path} is empty.")
+    return start
+
+
+def _opened(path: Path) -> Any:
+    unpack = PACKED.get(path.suffix.lower())
+    return unpack(path, "rb") if unpack else path.open("rb", buffering=0)
+
+
+def _damaged(path: Path, error: Exception) -> TableError:
+    return TableError(f"{path} cannot be read ({as_line(error)}).")
 
 
 def _decoded(line: bytes, path: Path) -> str:
     try:
         header = line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, error) from error
+        raise not_utf8(path, error) from error
     if "\0" in header:
         raise TableError(f"{path} holds binary data, not CSV text.")
     if header.count('"') % 2:
@@ -76,13 +107,6 @@ def _names(header: str, separator: str, path: Path) -> list[str]:
     return names
 
 
-def _not_utf8(path: Path, error: UnicodeDecodeError) -> TableError:
-    return TableError(
-        f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); save it as "
-        "CSV in UTF-8."
-    )
-
-
 class _Lines(io.RawIOBase):
     """Bytes of a CSV file, refused once a line is longer than a row can be.
 
@@ -91,7 +115,7 @@ class _Lines(io.RawIOBase):
     """
 
     def __init__(self, path: Path):
-        self.path, self.file = path, path.open("rb", buffering=0)
+        self.path, self.file = path, _opened(path)
         self.line, self.length = 1, 0  # the line that is read, and its bytes so far
         self.after_return = False  # whether the last byte was a carriage return
 
@@ -101,7 +125,10 @@ class _Lines(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         # in parts shorter than a line may be, so that only their ends need a look
         part = memoryview(buffer)[: MOST_LINE // 4]
-        n = self.file.readinto(part) or 0
+        try:
+            n = self.file.readinto(part) or 0
+        except DAMAGED as error:
+            raise _damaged(self.path, error) from error
         block = bytes(part[:n])
         if b"\0" in block:
             raise TableError(f"{self.path} holds binary data, not CSV text.")
@@ -127,66 +154,3 @@ class _Lines(io.RawIOBase):
     def close(self) -> None:
         self.file.close()
         super().close()
-
-
-def csv_chunks(
-    path: Path, columns: list[str], text: Sequence[str], rows: int | None
-) -> Iterator[Any]:
-    """Yield DataFrames of some columns, of at most so many rows (None: all)."""
-    import pandas as pd
-
-    dialect = csv_dialect(path)
-    refuse_absent(columns, dialect.names, path)
-    try:
-        with (
-            io.BufferedReader(_Lines(path), MOST_LINE // 4) as lines,
-            warnings.catch_warnings(),
-        ):
-            # a line that is longer than the header loses values
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            frames = _read(lines, dialect, set(columns), text, rows)
-            if rows is None:
-                yield from [_in_order(frames, columns)] if len(frames) else []
-                return
-            with frames:
-                for frame in frames:
-                    if len(frame):
-                        yield _in_order(frame, columns)
-    except TableError:
-        raise
-    except pd.errors.EmptyDataError as error:
-        raise TableError(f"{path} is empty.") from error
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path, error) from error
-    except (ValueError, OverflowError, pd.errors.ParserWarning) as error:
-        problem = as_line(error).split("C error: ")[-1]
-        raise TableError(
-            f"{path} cannot be read as CSV ({problem}); mend that line, or quote "
-            f"values that hold {dialect.separator!r}."
-        ) from error
-
-
-def _in_order(frame: Any, columns: list[str]) -> Any:
-    """Return the columns as asked for; each of them costs pandas some time."""
-    return frame if frame.columns.tolist() == columns else frame[columns]
-
-
-def _read(lines, dialect: Dialect, columns: set[str], text, rows: int | None) -> Any:
-    import pandas as pd
-
-    read: Any = pd.read_csv
-    kept = [name for name in dialect.names if name in columns]
-    return read(
-        lines,
-        sep=dialect.separator,
-        decimal=dialect.decimal,
-        header=0,
-        names=dialect.names,
-        index_col=False,
-        usecols=None if len(kept) == len(dialect.names) else kept,
-        dtype={name: str for name in text if name in columns},
-        encoding="utf-8-sig",
-        chunksize=rows,
-        low_memory=False,
-    )

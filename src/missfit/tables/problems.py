@@ -13,27 +13,45 @@ from missfit.writing import kind_of_place
 MOST_GUESSED = 2_000  # names that are compared with one that is not there
 
 
+MOST_LISTED = 10  # names of columns in a message
+
+
 class TableError(ValueError):
-    """What is wrong with a table, and what to do about it."""
+    """What is wrong with a table, and what to do about it.
+
+    Attributes
+    ----------
+    column : str
+        The column that is meant, "" where it is the whole table.
+    role : str
+        What the column was asked to be: "target", "group", "drop" or "categorical",
+        so that a caller can name what was given to it; "" elsewhere.
+    """
+
+    def __init__(self, message: str, *, column: str = "", role: str = ""):
+        super().__init__(message)
+        self.column, self.role = column, role
 
 
-def existing_file(path: str | Path) -> Path:
-    """Return the path of a file that can be read more than once, and is not empty."""
+class NoTableError(TableError, FileNotFoundError):
+    """There is no table at a place."""
+
+
+def existing_place(path: str | Path) -> Path:
+    """Return the path of a folder, or of a file that is not empty and no pipe."""
     path = Path(path)
     try:
         kind = kind_of_place(path)
     except (OSError, ValueError) as error:  # a name too long, a loop of links
         raise TableError(f"{path} cannot be opened ({as_line(error)}).") from error
     if not kind:
-        raise TableError(f"{path} does not exist.")
-    if kind == "a folder":
-        raise TableError(f"{path} is a folder; give a file.")
-    if kind != "a file":
+        raise NoTableError(f"{path} does not exist.")
+    if kind not in ("a file", "a folder"):
         raise TableError(
             f"{path} is {kind}, which can be read only once; save the table in a file "
             "first, and give that."
         )
-    if path.stat().st_size == 0:
+    if kind == "a file" and path.stat().st_size == 0:
         raise TableError(f"{path} is empty.")
     return path
 
@@ -48,31 +66,68 @@ def refuse_duplicates(names: Sequence[str], path: Path) -> None:
         )
 
 
-def refuse_absent(columns: Sequence[str], names: Sequence[str], path: Path) -> None:
+def refuse_absent(columns: Sequence, names: Sequence, where: Path | str) -> None:
     """Raise where a table lacks a column, with the name that was meant."""
     there = set(names)
     absent = next((column for column in columns if column not in there), None)
     if absent is not None:
-        asked = set(columns)
-        others = [name for name in names if name not in asked]
-        raise TableError(f"{path} has no column {shown(absent)}{guess(absent, others)}")
+        raise TableError(
+            f"{where} has no column {shown(absent)}{instead(absent, names)}",
+            column=str(absent),
+        )
+
+
+def instead(name: str, names: Sequence) -> str:
+    """Which name was meant, or which there are, as the end of a message.
+
+    >>> instead("age", ["Age", "sex"]), instead("y", ["Age", "sex"])
+    ("; did you mean 'Age'?", '; its columns are Age, sex.')
+    """
+    near = _nearest(name, names)
+    return (
+        f"; did you mean {shown(near)}?"
+        if near
+        else f"; its columns are {listed(names)}."
+    )
+
+
+def listed(names: Sequence) -> str:
+    """Return the first names of many, for a message.
+
+    >>> listed(list("abcdefghijkl"))
+    'a, b, c, d, e, f, g, h, i, j and 2 more'
+    """
+    more = len(names) - MOST_LISTED
+    first = ", ".join(str(name)[:40] for name in names[:MOST_LISTED])
+    return first + (f" and {more} more" if more > 0 else "")
+
+
+def _nearest(name: str, others: Sequence) -> str | None:
+    folded = {str(one).lower().strip(): str(one) for one in others[:MOST_GUESSED]}
+    near = difflib.get_close_matches(name.lower().strip(), folded, n=1, cutoff=0.75)
+    return folded[near[0]] if near else None
 
 
 def guess(name: str, others: Sequence[str]) -> str:
-    """Which name was meant, as the end of a message.
+    """Which name was meant, as the end of a message on a column to be predicted from.
 
     >>> guess("age", ["Age", "sex"])
     "; did you mean 'Age'? Rename it."
     """
-    folded = {other.lower().strip(): other for other in others[:MOST_GUESSED]}
-    near = difflib.get_close_matches(name.lower().strip(), folded, n=1, cutoff=0.75)
+    near = _nearest(name, others)
     if near:
-        return f"; did you mean {shown(folded[near[0]])}? Rename it."
-    listed = ", ".join(map(shown, others[:8])) or "no others"
-    more = f" and {len(others) - 8} more" if len(others) > 8 else ""
-    return f"; add it (it may be empty). The other columns are {listed}{more}."
+        return f"; did you mean {shown(near)}? Rename it."
+    names = listed([shown(other) for other in others]) or "no others"
+    return f"; add it (it may be empty). The other columns are {names}."
 
 
 def as_line(error: BaseException) -> str:
     """Return what an error says, as one line of bounded length."""
     return " ".join(str(error).split())[:200]
+
+
+def needs(packages: str, error: ImportError) -> ImportError:
+    """Return the error of a package that is not there, with the way to install it."""
+    return ImportError(
+        f'Reading files takes {packages}: pip install "missfit[study]" ({error}).'
+    )

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.tables.arrays import refuse_same_names
 from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
-from missfit.tables.problems import TableError, guess
+from missfit.tables.problems import TableError, instead
 from missfit.tables.read import column_names, read_table
 
 
@@ -27,7 +28,7 @@ class TrainingTable:
 
 
 def read_training(
-    path: str | Path,
+    table: Any,
     target: str,
     *,
     drop: Sequence[str] = (),
@@ -39,7 +40,8 @@ def read_training(
 
     Parameters
     ----------
-    path : str or Path
+    table : str, Path, pandas or polars DataFrame
+        A file as `missfit.tables.read.read_table` reads it, or a frame.
     target : str
         The column to predict: numbers.
     drop, categorical : sequence of str
@@ -49,7 +51,9 @@ def read_training(
     least_rows : int
         Rows with a target to ask for.
     """
-    names = column_names(path)
+    is_frame = hasattr(table, "columns")
+    path = "the frame" if is_frame else table
+    names = list(table.columns) if is_frame else column_names(table)
     _check_roles(path, names, target, drop, categorical, group)
     out = {target, group, *drop}
     features = [name for name in names if name not in out]
@@ -57,7 +61,7 @@ def read_training(
         raise TableError(
             f"{path} has no column beside the target {shown(target)} to predict from."
         )
-    frame = read_table(path, text=categorical)
+    frame = _pandas_frame(table) if is_frame else read_table(path, text=categorical)
     y = _target(frame[target], target, path)
     known = ~np.isnan(y)
     notes = []
@@ -69,24 +73,32 @@ def read_training(
     return TrainingTable(frame[features], y, target, groups, notes)
 
 
+def _pandas_frame(frame: Any) -> Any:
+    refuse_same_names(frame)
+    return frame.to_pandas() if hasattr(frame, "get_columns") else frame
+
+
 def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -> None:
     """Raise where a column that is named is not there, or has two roles."""
     there = set(names)
-    roles = ["--target", *(["--group"] if group else [])]
-    roles += ["--drop"] * len(drop) + ["--categorical"] * len(categorical)
-    columns = [target, *([group] if group else []), *drop, *categorical]
-    for role, column in zip(roles, columns, strict=True):
+    asked = [("target", target), *([("group", group)] if group else [])]
+    asked += [("drop", name) for name in drop]
+    asked += [("categorical", name) for name in categorical]
+    for role, column in asked:
         if column not in there:
             raise TableError(
-                f"{role} {shown(column)}: {path} has no such column"
-                f"{guess(column, names).split('; add it')[0]}"
+                f"{path} has no column {shown(column)}{instead(column, names)}",
+                column=column,
+                role=role,
             )
-    if target == group or target in drop:
-        role = "--group" if target == group else "--drop"
-        raise TableError(
-            f"{role} {shown(target)} is the target too; a column can be only one of "
-            "the two."
-        )
+    for role, columns in (("group", [group]), ("drop", drop)):
+        if target in columns:
+            raise TableError(
+                f"{shown(target)} is the target too; a column can be only one of the "
+                "two.",
+                column=target,
+                role=role,
+            )
 
 
 def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) -> None:
@@ -97,8 +109,8 @@ def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) ->
         )
     if y.min() == y.max():
         raise TableError(
-            f"the target {shown(target)} is {y[0]:g} in every row; there is nothing to "
-            "learn."
+            f"{path}: the target {shown(target)} is {y[0]:g} in every row; there is "
+            "nothing to learn."
         )
 
 
@@ -110,26 +122,33 @@ def _target(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
         if kind in ("number", "boolean"):
             return numbers_of(column, name, kind)
     except ValueError as error:
-        raise TableError(f"the target cannot be used: {error}") from error
+        raise TableError(f"{path}: the target cannot be used: {error}") from error
     if kind == "empty":
         raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
     what = {"category": "text", "date": "dates"}[kind]
-    first = str(series.dropna().iloc[0])
+    row = int(np.argmax(~column.missing))
     raise TableError(
-        f"the target {shown(name)} holds {what}, such as {shown(first)}; missfit "
-        "predicts numbers. Encode it as numbers, or choose another target."
+        f"{path}: the target {shown(name)} holds {what}, such as "
+        f"{shown(str(series.iloc[row]))} in row {row}; missfit predicts numbers. "
+        "Encode it as numbers, or choose another target."
     )
 
 
 def _groups(series: Any, name: str, path: str | Path) -> NDArray:
-    if series.isna().any():
+    missing = series.isna().to_numpy()
+    if missing.any():
         raise TableError(
-            f"--group {shown(name)} is missing in {series.isna().sum()} rows of "
-            f"{path}; give each row a group."
+            f"{path}: the group {shown(name)} is missing in {missing.sum()} rows, "
+            f"first row {np.argmax(missing)}; give each row a group.",
+            column=name,
+            role="group",
         )
     groups = series.astype(str).to_numpy()
     if len(np.unique(groups)) < 2:
         raise TableError(
-            f"--group {shown(name)} holds one group; at least 2 are needed."
+            f"{path}: {shown(name)} holds one group, {shown(groups[0])}; at least 2 "
+            "are needed.",
+            column=name,
+            role="group",
         )
     return groups

@@ -88,7 +88,7 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         ("\n\n", "no column names"),
         ("a,y\n", "a header and no rows"),
         ("y\n1\n2\n", "no column beside the target 'y'"),
-        ("a,b\n1,2\n", "--target 'y': .* has no such column"),
+        ("a,b\n1,2\n", "has no column 'y'; its columns are a, b"),
         ("a,Y\n1,2\n", "did you mean 'Y'"),
         ("a,y\n1,3\n2,3\n", "'y' is 3 in every row"),
         ("a,y\n1,\n2,\n", "'y' is missing in every row"),
@@ -121,8 +121,9 @@ def test_what_is_wrong_with_other_files_is_one_line(tmp_path):
     FRAME.to_parquet(tmp_path / "whole.parquet")
     content = (tmp_path / "whole.parquet").read_bytes()
     wrong(tmp_path, content[:-50], "is not a whole Parquet file", "cut.parquet")
-    with pytest.raises(TableError, match="is a folder"):
-        read_table(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TableError, match=r"no \*.parquet file in the folder"):
+        read_table(tmp_path / "empty")
     with pytest.raises(TableError, match="does not exist"):
         read_table(tmp_path / "none.csv")
 
@@ -135,12 +136,12 @@ def test_columns_are_left_out_and_groups_kept_apart(tmp_path):
     assert table.groups is not None
     assert table.groups.tolist() == ["s1", "s2"]
     assert table.notes == ["1 rows without a target left out"]
-    wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "--drop 'c'", drop=["c"])
-    wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "--group 'c'", group="c")
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "no column 'c'", drop=["c"])
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "no column 'c'", group="c")
     wrong(tmp_path, "a,b,y\n1,2,3\n4,,6\n", "missing in 1 rows", group="b")
     wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "holds one group", group="b")
-    wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "--group 'y' is the target", group="y")
-    wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "--drop 'y' is the target", drop=["y"])
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "'y' is the target", group="y")
+    wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "'y' is the target", drop=["y"])
 
 
 HUNDRED_MB = 100_000_000

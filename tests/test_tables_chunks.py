@@ -16,6 +16,7 @@ from missfit.tables.chunks import (
     named_columns,
     open_source,
 )
+from missfit.tables.problems import TableError
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -48,7 +49,7 @@ def written(frame, folder, kind):
     if kind == "parquet":
         frame.to_parquet(path, row_group_size=64)
     else:
-        frame.astype({"flag": float}).to_csv(path, index=False)
+        frame.to_csv(path, index=False)
     return path
 
 
@@ -75,7 +76,9 @@ def test_a_file_gives_back_the_rows_in_order(frame, tmp_path, monkeypatch, kind)
 def test_only_the_columns_asked_for_are_read(frame, tmp_path, kind):
     frame["name"] = "text, which cannot be read as a number"
     path = written(frame, tmp_path, kind)
-    with pytest.raises(TypeError, match="leave it out: TableFile"):
+    with pytest.raises(
+        TableError, match=f"{path}: column 'name' holds .* leave it out"
+    ):
         list(open_source(path, "y").chunks())
     (chunk,) = open_source(TableFile(path, ["c", "a"]), ["y", "w"]).chunks()
     assert list(chunk.X.columns) == ["c", "a"]
@@ -108,7 +111,7 @@ def test_what_is_a_source_and_what_is_a_table():
 
 def test_mistakes_say_what_was_found_and_what_to_give(frame, tmp_path):
     path = written(frame, tmp_path, "parquet")
-    with pytest.raises(ValueError, match=r"no column 'z' .*columns are a, b, c"):
+    with pytest.raises(ValueError, match=r"no column 'z'; its columns are a, b, c"):
         open_source(path, "z")
     with pytest.raises(ValueError, match="y is None; give the name"):
         open_source(path)
@@ -116,11 +119,11 @@ def test_mistakes_say_what_was_found_and_what_to_give(frame, tmp_path):
         open_source(path, np.ones(3))
     with pytest.raises(TypeError, match="sample_weight is ndarray"):
         open_source(path, "y", np.ones(3))
-    with pytest.raises(FileNotFoundError, match=r"no file .*absent\.csv"):
+    with pytest.raises(FileNotFoundError, match=r"absent\.csv does not exist"):
         open_source("absent.csv", "y")
     with pytest.raises(FileNotFoundError, match=r"no \*.parquet file"):
         open_source(_empty(tmp_path), "y")
-    with pytest.raises(ValueError, match=r"neither a \.parquet nor a \.csv"):
+    with pytest.raises(ValueError, match=r"says no known format; rename it"):
         open_source(__file__, "y")
     with pytest.raises(ValueError, match="has no named columns"):
         named_columns(np.ones((2, 2)), "y")
@@ -135,12 +138,12 @@ def _empty(tmp_path):
 
 
 def test_a_missing_extra_says_how_to_install_it(tmp_path):
-    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    pandas.DataFrame({"x": [1.0], "y": [2.0]}).to_parquet(tmp_path / "a.parquet")
     code = (
         "import sys\n"
         "sys.modules['pyarrow'] = None  # as if not installed\n"
         "import missfit\n"
-        f"missfit.EMLR().fit({str(tmp_path / 'a.csv')!r}, 'y')\n"
+        f"missfit.EMLR().fit({str(tmp_path / 'a.parquet')!r}, 'y')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: Reading files takes pyarrow" in done.stderr
@@ -186,17 +189,17 @@ def test_two_columns_of_one_name_are_refused(frame, tmp_path):
     parquet.write_table(table, tmp_path / "t.parquet")
     (tmp_path / "t.csv").write_text("a,a,y\n1,2,3\n")
     for name in ("t.parquet", "t.csv"):
-        with pytest.raises(ValueError, match=r"2 columns of .* are named 'a'"):
+        with pytest.raises(ValueError, match=r"more than one column named 'a'"):
             open_source(tmp_path / name, "y")
 
 
 def test_a_part_that_lacks_a_column_is_named_before_anything_is_read(frame, tmp_path):
     folder = written(frame, tmp_path, "folder")
     frame.drop(columns="b").to_parquet(folder / "7.parquet")
-    with pytest.raises(ValueError, match=r"no column 'b' in .*7\.parquet"):
+    with pytest.raises(ValueError, match=r"7\.parquet has no column 'b'"):
         open_source(folder, "y")
     frame.assign(b="text").to_parquet(folder / "7.parquet")
-    with pytest.raises(TypeError, match=r"column 'b' .* not numbers"):
+    with pytest.raises(TableError, match=r"7\.parquet: column 'b' .* not numbers"):
         open_source(folder, "y")
 
 
@@ -215,5 +218,5 @@ def test_a_damaged_file_or_a_pipe_is_one_error_of_ours(frame, tmp_path):
     with pytest.raises(ValueError, match="is a pipe, which can be read only once"):
         open_source(tmp_path / "pipe.csv", "y")
     (tmp_path / "empty.csv").write_bytes(b"")
-    with pytest.raises(ValueError, match="cannot be read as CSV"):
+    with pytest.raises(ValueError, match="is empty"):
         open_source(tmp_path / "empty.csv", "y")
