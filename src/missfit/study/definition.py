@@ -16,15 +16,15 @@ from missfit.study.grid import FIGURES, Cell, Method, Study, StudyError
 from missfit.tables.columns import shown
 from missfit.writing import kind_of_place
 
-MOST_BYTES = 10_000_000  # of a file; a study that is written by hand has thousands
-MOST_CELLS = 1_000_000  # the paper has 12,670
+MOST_BYTES = 10_000_000  # of a file; a study written by hand has a few thousand
+MOST_CELLS = 1_000_000  # the study of the paper has 12,670
 MOST_ROWS = 10**9
 LONGEST_NAME = 100
-MOST_DOTS = 1_000  # of a line
+MOST_DOTS = 1_000  # in a line
 
 
 def study_names() -> list[str]:
-    """Names of the studies that come with missfit.
+    """Return the names of the studies that come with missfit.
 
     >>> "quick" in study_names()
     True
@@ -114,7 +114,7 @@ def parse(
 
 
 def _refuse_depth(text: str, where: str) -> None:
-    """Raise for keys of thousands of parts: 20,000 take Python 12 s and 1.8 GB."""
+    """Refuse keys of thousands of parts: 20,000 take tomllib 12 s and 1.8 GB."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MOST_DOTS:
             raise StudyError(
@@ -148,7 +148,7 @@ class _Fields:
         return value
 
     def numbers(self, name: str, *default: Any, empty: bool = False) -> tuple[int, ...]:
-        """Take whole numbers >= 1, one or a list."""
+        """Take one whole number >= 1, or a list of them."""
         self.known.append(name)
         if name not in self.content and default:
             return default[0]
@@ -174,7 +174,7 @@ class _Fields:
         return value
 
     def names(self, name: str, *default: Any) -> tuple[str, ...]:
-        """Take texts, one or a list."""
+        """Take one text, or a list of texts."""
         self.known.append(name)
         if name not in self.content and default:
             return default[0]

@@ -15,18 +15,18 @@ from missfit.networks.network import bucket
 from missfit.study.fit import is_network
 from missfit.study.grid import Cell
 
-# Seconds of one Adam step of one network on 200 rows, on a CPU: whatever its size, and
-# per input and padded unit (measured: 16 inputs with 16 units 16 microseconds, 22 with
-# 64, 56 with 128).
+# Seconds of one Adam step of one network on 200 rows, on a CPU: a constant, and a
+# factor of inputs times padded units (measured with 16 inputs: 16 microseconds with 16
+# units, 22 with 64 and 56 with 128).
 NETWORK_STEP = (12e-6, 1.5e-8)
-EPOCHS = 270  # median to the paper's stopping rule (mixture1, d = 10, n = 75,000)
-BATCH_BYTES = 6 * 2**30  # of the tables of networks that train together
-OTHER = 2e-6  # per row and feature, of an estimator that is not known here
-WORKER_BYTES = 250 * 2**20  # of a process that has imported what it needs
+EPOCHS = 270  # median until the paper's stopping rule (mixture1, d = 10, n = 75,000)
+BATCH_BYTES = 6 * 2**30  # the most bytes of the tables of networks in one batch
+OTHER = 2e-6  # seconds per row and feature of an estimator that is not known here
+WORKER_BYTES = 250 * 2**20  # memory of a process that has imported what it needs
 
 
 def cell_seconds(cell: Cell) -> float:
-    """Estimated seconds of one cell on one core (of a CPU, for networks too)."""
+    """Return the estimated seconds of one cell on one CPU core, also for networks."""
     d, n = cell.data.d, cell.data.n
     patterns = min(2.0**d, n)
     data = 1e-8 * cell.data.rows * d
@@ -53,7 +53,7 @@ def _network_steps(cell: Cell) -> float:
 
 
 def network_units(cell: Cell) -> int:
-    """Hidden units of a network."""
+    """Return the number of hidden units of a network."""
     try:
         return n_units(cell.method.parameter("width", 1), cell.data.d)
     except (
@@ -65,12 +65,12 @@ def network_units(cell: Cell) -> int:
 
 
 def network_bytes(rows: int, d: int) -> int:
-    """Memory of the table of one network while it is prepared: in float64, twice."""
+    """Return the bytes of a network's table in preparation: float64, two copies."""
     return 2 * 8 * rows * (2 * d + 2)
 
 
 def n_cores() -> int:
-    """Cores of this machine."""
+    """Return the number of cores of this machine."""
     return os.cpu_count() or 1
 
 
@@ -85,7 +85,7 @@ class Cost(NamedTuple):
 
 
 def cost(cells: Sequence[Cell], jobs: int) -> Cost:
-    """Estimate a run of some cells: seconds in all, and peak memory."""
+    """Estimate the seconds and the peak memory of a run of some cells."""
     networks = [cell for cell in cells if is_network(cell)]
     others = [cell for cell in cells if not is_network(cell)]
     largest = max((8 * c.data.rows * c.data.d for c in others), default=0)
