@@ -2,9 +2,9 @@
 Which predictor for which mechanism
 ===================================
 
-The three laws have the same kind of X and y, and differ in why values are missing. EMLR,
-PatternMixtureLR and SelfMaskedLR each assume one of them; the default, AutoRegressor,
-finds out which of these to take.
+The three laws have the same kind of X and y, and differ in why values are missing.
+EMLR, PatternMixtureLR and SelfMaskedLR each assume one of them; the default,
+AutoRegressor, finds out which of these to take.
 """
 
 import warnings

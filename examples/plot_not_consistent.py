@@ -2,9 +2,9 @@
 Imputing by constants is not enough
 ===================================
 
-This is the title of the paper as a picture: however many rows there are, least squares on
-imputed values stays below the best possible R2, even when y is linear in X and values are
-missing completely at random.
+This is the title of the paper as a picture: however many rows there are, least squares
+on imputed values stays below the best possible R2, even when y is linear in X and
+values are missing completely at random.
 """
 
 import matplotlib.pyplot as plt
