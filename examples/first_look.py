@@ -1,4 +1,4 @@
-"""The best that can be done in the paper's three settings, and what they look like.
+"""The best possible R2 in the paper's three settings, and their missing patterns.
 
 Prints the Bayes R2 of each setting at d = 10 beside the published figures, and draws
 the missing patterns of the first rows of each.
@@ -69,7 +69,7 @@ def print_rates():
 
 
 def draw_patterns(path):
-    """Draw a mark for each missing cell, rows with fewest missing features first."""
+    """Draw a mark for each missing cell; rows with few missing features come first."""
     fig, axes = plt.subplots(1, 3, figsize=(11, 4.6), layout="constrained")
     for ax, (setting, title) in zip(axes, SETTINGS.items(), strict=True):
         X, _ = published_data(setting, D, repetition=0, n=1000)

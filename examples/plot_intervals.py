@@ -2,10 +2,10 @@
 Intervals calibrated for each pattern
 =====================================
 
-One width for all rows covers 90 % on average: too often where nothing is missing, too
-rarely where much is. `ConformalRegressor` compares a row with calibration rows that
-have the same holes, and covers 90 % given the pattern wherever there are enough of
-them; rows of rarer patterns are pooled.
+Intervals of one width cover 90 % of the rows on average: more of the rows with nothing
+missing, and fewer of the rows with many missing values. `ConformalRegressor` calibrates
+a row by rows that miss the same values, and covers 90 % given the pattern wherever
+there are enough of them. Rows of rarer patterns are pooled.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,8 @@ lower, upper, kind = model.predict_interval(X_test, return_kind=True)
 print({str(name): f"{(kind == name).mean():.0%}" for name in np.unique(kind)})
 
 # %%
-# The usual split conformal interval, from the same calibration rows:
+# The usual split conformal interval has one width for all rows. Here it is computed
+# from the same calibration rows:
 scores = abs(model.calibration_targets_ - model.calibration_predictions_)
 width = np.quantile(scores, 0.9)
 missing = np.isnan(X_test).sum(axis=1)

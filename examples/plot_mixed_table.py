@@ -2,8 +2,8 @@
 A table with text, dates and holes
 ==================================
 
-`TableEncoder` makes numbers of any table, one mask bit per variable, in a Pipeline
-before any predictor.
+`TableEncoder` turns any table into numbers, with one mask bit per variable. It is used
+in a Pipeline before any predictor.
 """
 
 import matplotlib.pyplot as plt
@@ -32,14 +32,14 @@ table = table.mask(rng.random(table.shape) < 0.25)
 print(table.head())
 
 # %%
-# The encoder says what it took each column for. Where the city is missing, both its
-# columns are.
+# The encoder says what it took each column for. Where the city is missing, both of its
+# columns are missing.
 encoder = missfit.TableEncoder().set_output(transform="pandas").fit(table)
 print("\n".join(encoder.describe()))
 print(encoder.transform(table).head().round(1))
 
 # %%
-# Out-of-fold predictions of two pipelines:
+# Two pipelines predict each row from the other folds:
 models = {"EMLR": missfit.EMLR(), "boosting": HistGradientBoostingRegressor()}
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):

@@ -2,9 +2,9 @@
 Imputing by constants is not enough
 ===================================
 
-The title of the paper as a picture: however many rows there are, least squares on
-imputed values stays below what can be known, even when y is linear in X and values are
-missing completely at random.
+This is the title of the paper as a picture: however many rows there are, least squares
+on imputed values stays below the best possible R2, even when y is linear in X and
+values are missing completely at random.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ for n in rows:
         score.append(model.score(X_test, y_test))
 
 # %%
-# The line is the Bayes R2, computed from the law, not from rows.
+# The black line is the Bayes R2, which is computed from the law, not from rows.
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for name, score in scores.items():
     ax.semilogx(rows, score, "o-", label=name)

@@ -66,6 +66,32 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), (page.name, target)
 
 
+def found_in_missfit(name):
+    """Return what a dotted name stands for, importing modules on the way."""
+    found = missfit
+    for part in name.split("."):
+        if not hasattr(found, part):
+            importlib.import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part)
+    return found
+
+
+def test_every_name_of_the_api_page_is_there():
+    page = (ROOT / "docs" / "api.md").read_text()
+    names = re.findall(r"^   missfit\.([\w.]+)$", page, re.M)
+    assert len(names) > 30
+    for name in names:
+        assert found_in_missfit(name).__doc__, name
+
+
+def test_every_file_that_a_page_names_is_there():
+    folders = "src|tests|benchmarks|docs|examples"
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        named = re.findall(rf"\b((?:{folders})/[\w/*]+\.\w+)", page.read_text())
+        for name in set(named):
+            assert "your_lr" in name or list(ROOT.glob(name)), (page.name, name)
+
+
 def test_every_name_of_the_map_of_the_paper_is_there():
     page = (ROOT / "docs" / "paper.md").read_text()
     rows = [line.split("|") for line in page.split("\n") if line.startswith("| ")]
@@ -82,8 +108,4 @@ def test_every_name_of_the_map_of_the_paper_is_there():
     for name in re.findall(r"`([a-zA-Z][\w.]*\.?\w+)[(`]", "".join(r[2] for r in rows)):
         if name.startswith(("model.", "imputation_", "noise_variance")) or name == "L":
             continue  # of an instance, or an argument
-        found = missfit
-        for part in name.split("."):
-            if not hasattr(found, part):
-                importlib.import_module(f"{found.__name__}.{part}")
-            found = getattr(found, part)
+        found_in_missfit(name)

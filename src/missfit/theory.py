@@ -84,7 +84,7 @@ def _check_option(name: str, value: int | None, predictor: str, low: int) -> int
 
 
 def clip(values: ArrayLike, L: float) -> NDArray[np.float64]:
-    """T_L of Section 5: values cut off at -L and L.
+    """Return the values cut off at -L and L: T_L of Section 5.
 
     >>> clip([-3.0, 0.5, 2.0], 1.0).tolist()
     [-1.0, 0.5, 1.0]
@@ -97,10 +97,10 @@ def clip(values: ArrayLike, L: float) -> NDArray[np.float64]:
 def expanded_risk_bound(
     n: float, d: int, *, noise_variance: float, L: float, c: float = 1.0
 ) -> float:
-    """Upper bound of Theorem 5.1 on the risk of the clipped expanded model.
+    """Return the upper bound of Theorem 5.1 on the risk of the clipped expanded model.
 
-    sigma^2 + c max(sigma^2, L^2) 2^(d-1) (d + 2) (1 + log n) / n, where sigma^2 bounds
-    Var[Y | Z], L bounds the Bayes predictor and c is the universal constant of
+    It is sigma^2 + c max(sigma^2, L^2) 2^(d-1) (d + 2) (1 + log n) / n, where sigma^2
+    bounds Var[Y | Z], L bounds the Bayes predictor and c is the universal constant of
     Györfi et al. (2006), Theorem 11.3.
     """
     _check_bound(n, d, noise_variance)
@@ -111,10 +111,12 @@ def expanded_risk_bound(
 def expanded_risk_lower_bound(
     n: float, d: int, *, noise_variance: float, c1: float, share: float = 1.0
 ) -> float:
-    """Lower bound of Theorem 5.1: sigma^2 + c1 2^d / (n + 1), for n large enough.
+    """Return the lower bound of Theorem 5.1.
 
-    ``share`` is the alpha of the theorem, the share of the 2^d patterns that occur; the
-    theorem's c1 takes it in.
+    It is sigma^2 + c1 2^d / (n + 1), for n large enough.
+
+    ``share`` is the alpha of the theorem, the share of the 2^d patterns that occur. The
+    paper includes this factor in its c1; here it is separate.
     """
     _check_bound(n, d, noise_variance)
     _check_positive(c1=c1, share=share)
@@ -126,10 +128,10 @@ def expanded_risk_lower_bound(
 def constant_imputation_risk_bound(
     n: float, d: int, *, noise_variance: float, L: float, c: float = 1.0
 ) -> float:
-    """Upper bound of Theorem 5.2 on the risk of the clipped linear approximation.
+    """Return the upper bound of Theorem 5.2, on the clipped linear approximation.
 
-    sigma^2 + c max(sigma^2, L^2) 2d (1 + log n) / n + 64 (d + 1)^2 L^2. (The proof in
-    the paper ends with d where the statement has 2d.)
+    It is sigma^2 + c max(sigma^2, L^2) 2d (1 + log n) / n + 64 (d + 1)^2 L^2. (The
+    proof in the paper ends with d where the statement has 2d.)
     """
     _check_bound(n, d, noise_variance)
     approximation = 64 * (d + 1) ** 2 * L**2
@@ -162,9 +164,10 @@ def _check_positive(**values: float) -> None:
 def bounds_crossover(
     d: int, *, noise_variance: float, L: float, c: float = 1.0
 ) -> float:
-    """Sample size from which Theorem 5.1 promises less risk than Theorem 5.2.
+    """Return the sample size from which Theorem 5.1 promises less than Theorem 5.2.
 
-    Of order 2^d / d: below, the linear approximation has the better guarantee.
+    It is of order 2^d / d. For fewer rows the linear approximation has the lower bound
+    on its risk.
     """
 
     def advantage(log_n: float) -> float:
@@ -182,10 +185,10 @@ def bounds_crossover(
 
 
 def n_affine_regions(width: int, d: int) -> int:
-    """Most affine regions of a one-hidden-layer ReLU network: sum_{j<=d} C(width, j).
+    """Return the largest number of affine regions of a one-hidden-layer ReLU network.
 
-    Section 6.2, after Pascanu et al. (2013); ``width = d`` gives 2^d, one for each
-    pattern.
+    It is sum_{j<=d} C(width, j) (Section 6.2, after Pascanu et al. 2013). With
+    ``width = d`` it is 2^d, one region for each pattern.
 
     >>> n_affine_regions(10, 10)
     1024
@@ -194,7 +197,7 @@ def n_affine_regions(width: int, d: int) -> int:
 
 
 class Regime(NamedTuple):
-    """Where a sample size stands; see `regime`."""
+    """The regime of a sample size, and the predictor it calls for; see `regime`."""
 
     name: str
     predictor: str
@@ -206,13 +209,13 @@ SMALL, LARGE, ENOUGH = 0.16, 5.0, 15.0  # rows per parameter of the expanded mod
 
 
 def regime(n: int, d: int) -> Regime:
-    """Sample-size regime of Section 7: which of the paper's predictors n rows call for.
+    """Return the sample-size regime of Section 7, and the predictor that it calls for.
 
-    The paper finds, at d = 10 (6,144 parameters of the expanded model), EM best below
-    1,000 rows, the MLP in between, ExpandedLR above 30,000 in mixture 1 (10,000 in
-    mixture 3), and the Bayes rate at about 15 rows per parameter whatever d. Here the
-    sizes of mixture 1 are rows per parameter of the expanded model, so that they carry
-    over to other d.
+    At d = 10, where the expanded model has 6,144 parameters, the paper finds EM best
+    below 1,000 rows, ExpandedLR above 30,000 rows in mixture 1 (10,000 in mixture 3),
+    and the MLP in between. ExpandedLR reaches the Bayes rate at about 15 rows per
+    parameter for every d. Here the sizes of mixture 1 are expressed as rows per
+    parameter of the expanded model, so that they carry over to other d.
 
     Examples
     --------
@@ -238,13 +241,14 @@ def regime(n: int, d: int) -> Regime:
 class NonlinearSubmodel(LinearTarget):
     """Example 3.1: Y = X_1 + X_2 + noise with X_2 = exp(X_1) + noise_2.
 
-    X_1 ~ N(0, spread^2) is always observed, X_2 is missing with probability ``rate``.
-    Linear in the complete X, the Bayes predictor without X_2 is X_1 + exp(X_1).
+    X_1 ~ N(0, spread^2) is always observed, and X_2 is missing with probability
+    ``rate``. Y is linear in the complete X, but the Bayes predictor of the rows without
+    X_2 is X_1 + exp(X_1), which is not linear.
 
     Parameters
     ----------
     rate : float
-        Probability of X_2 to be missing.
+        The probability that X_2 is missing.
     spread, noise_2, noise : float
         Standard deviations of X_1, of X_2 about exp(X_1), and of Y about X_1 + X_2.
     """
@@ -265,7 +269,7 @@ class NonlinearSubmodel(LinearTarget):
         self._set(beta=np.ones(2), beta0=0.0)
 
     def target_moments(self) -> tuple[float, float]:
-        """Mean and variance of Y, by the moments of the lognormal exp(X_1)."""
+        """Return the mean and variance of Y, by the moments of lognormal exp(X_1)."""
         v = self.spread**2
         mean = np.exp(v / 2)
         # Var X_1 + Var exp(X_1) + 2 Cov(X_1, exp(X_1)); the last by Stein's identity
@@ -304,7 +308,7 @@ class ReLUNetwork:
     Attributes
     ----------
     hidden_weights : ndarray of shape (units, 2d)
-        Weights of x, then of m.
+        The weights of x, then the weights of m.
     hidden_bias : ndarray of shape (units,)
     output_weights : ndarray of shape (units,)
     output_bias : float
@@ -319,7 +323,7 @@ class ReLUNetwork:
     bound: float
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Feed rows, NaN where missing, to the network."""
+        """Return the output of the network for rows with NaN where missing."""
         X = check_features(X, self.hidden_weights.shape[1] // 2)
         largest = np.nanmax(np.abs(X), initial=0.0, where=~np.isnan(X))
         if largest > self.bound:
@@ -340,9 +344,9 @@ class ReLUNetwork:
 def bayes_mlp(model: Any, bound: float | None = None) -> ReLUNetwork:
     """Build the network of Theorem 6.1, which equals the Bayes predictor.
 
-    One hidden unit per pattern m_k: it is active on the rows of m_k alone and there
-    returns the slope and bias of Proposition 4.1. With output weights 1, slopes beta_k,
-    biases alpha_k, K_k = bound * max_j |beta_kj| and o_k = |obs(m_k)|::
+    There is one hidden unit per pattern m_k. It is active on the rows of m_k alone, and
+    there it returns the affine function of Proposition 4.1. With output weights 1,
+    slopes beta_k, biases alpha_k, K_k = bound * max_j |beta_kj| and o_k = |obs(m_k)|::
 
         b2    = min_k (alpha_k - o_k K_k) - 1 - max_k K_k
         eps_k = 2 (alpha_k - b2 - o_k K_k)
@@ -350,17 +354,17 @@ def bayes_mlp(model: Any, bound: float | None = None) -> ReLUNetwork:
                                    (1 + 2 o_k) K_k + eps_k   where it does not
         b1_k  = o_k K_k - |mis(m_k)| ((1 + 2 o_k) K_k + eps_k) + eps_k / 2
 
-    Two departures from the letter of the proof, without which it fails: eps is one per
-    unit, and the mask weights are set directly rather than as W^(X) G, so that patterns
-    that differ only in features of zero slope are told apart too (Case 2). Features
-    missing in m_k get no slope in unit k.
+    This departs from the letter of the proof in two points, without which it fails:
+    each unit has an eps of its own, and the mask weights are set directly rather than
+    as W^(X) G, so that patterns that differ only in features of zero slope are told
+    apart too (Case 2). Features missing in m_k get no slope in unit k.
 
     Parameters
     ----------
     model : a law of `missfit.simulate` whose Bayes predictor is affine by pattern
     bound : float, optional
-        The support: rows with |x_j| <= bound. By default ten standard deviations from
-        the mean of every feature.
+        The network equals the Bayes predictor on rows with |x_j| <= bound. By default
+        the bound lies ten standard deviations beyond the mean of every feature.
     """
     d = model.n_features
     if 2**d > MAX_UNITS:

@@ -1,6 +1,6 @@
 """The truth: the best possible predictor of a law, its two forms and its risk.
 
-Sections 3 and 4 and appendices B and C of the paper, for every law of
+This is Sections 3 and 4 and appendices B and C of the paper, for every law of
 `missfit.simulate`.
 """
 

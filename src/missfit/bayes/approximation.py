@@ -15,7 +15,7 @@ from missfit.simulate.pattern_mixture import GaussianPatternMixture
 from missfit.simulate.selection import GaussianSelection
 from missfit.tables.arrays import check_features
 
-REACH = 9.0  # standard deviations to integrate over: 2e-19 is left out
+REACH = 9.0  # integrals go to this many standard deviations, and leave out 2e-19
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +27,12 @@ class LinearApproximation:
     intercept : float
         beta*_{0,0}.
     mask_coef : ndarray of shape (d,)
-        beta*_{j,0}, of the indicators M_j.
+        beta*_{j,0}, the coefficients of the indicators M_j.
     coef : ndarray of shape (d,)
-        beta*_j, of the observed values.
+        beta*_j, the coefficients of the observed values.
     risk, r2 : float
-        Its risk E(Y - f(Z))^2 and share of explained variance, from the law: what
-        ConstantImputedLR tends to with more rows.
+        Its risk E(Y - f(Z))^2 and share of explained variance, computed from the law.
+        ConstantImputedLR tends to these as rows are added.
     """
 
     intercept: float
@@ -59,11 +59,12 @@ class _DesignMoments(NamedTuple):
 
 
 def linear_approximation(model: Any) -> LinearApproximation:
-    """Best linear predictor in (X with 0 for missing, M) under the law.
+    """Return the best linear predictor in (X with 0 for missing, M) under the law.
 
-    From the second moments of (M, X with 0 for missing, Y): sums over the patterns for
-    pattern mixtures, integrals over pairs of features otherwise. X is worked on in
-    standard units, which changes the coefficients and not the predictor.
+    It follows from the second moments of (M, X with 0 for missing, Y), which are sums
+    over the patterns for pattern mixtures, and integrals over pairs of features
+    otherwise. The computation uses standard units of X, which does not change the
+    predictor.
     """
     mean, cov, shift, scale = _design_moments(model)
     d = model.n_features
@@ -121,10 +122,10 @@ def _(model: GaussianPatternMixture):
 
 @_design_moments.register
 def _(model: GaussianSelection):
-    """Moments by integration over the pairs (u_i, u_j) that drive the missing values.
+    """Integrate over the pairs (u_i, u_j) that drive the missing values.
 
-    Given the pair, X is Gaussian with a linear mean, so that the moments need only
-    integrals of probabilities times powers of two standard normals t and s.
+    Given the pair, X is Gaussian with a linear mean, so that only integrals of
+    probabilities times powers of two standard normals t and s are needed.
     """
     d = model.n_features
     law = _StandardLaw(model)
@@ -148,7 +149,7 @@ def _(model: GaussianSelection):
 
 
 class _Single(NamedTuple):
-    """Expectations with the indicator, the value x and the target y of a feature."""
+    """Expectations of products of a feature's indicator, its value x and y."""
 
     missing: float
     observed_x: float
@@ -158,7 +159,7 @@ class _Single(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Expectations with the indicators and values of two features."""
+    """Expectations of products of the indicators and values of two features."""
 
     missing_both: float
     observed_xx: float
@@ -227,7 +228,7 @@ class _StandardLaw:
         )
 
     def _kink(self, j: int, blur: float, spread: float, shift=0.0):
-        """Where P(M_j = 1) changes along a normal of slope ``spread``, and how fast."""
+        """Return where P(M_j = 1) changes along a normal, and over what width."""
         location, width = self.model.transition(j)
         if spread == 0 or not np.isfinite(location):
             return np.zeros(np.shape(shift)), np.inf
@@ -236,10 +237,10 @@ class _StandardLaw:
 
 
 def _nodes(kinks) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for expectations over a standard normal, one row per place.
+    """Return nodes and weights for expectations over a standard normal.
 
-    Gauss-Legendre on panels that shrink geometrically towards each kink, so that a
-    probability may be as steep as it likes.
+    There is one row per place. Gauss-Legendre quadrature is used on panels that shrink
+    geometrically towards each kink, so that a probability may be as steep as it likes.
     """
     n_rows = max(np.size(place) for place, _ in kinks)
     edges = [np.tile(np.linspace(-REACH, REACH, 13), (n_rows, 1))]

@@ -45,7 +45,7 @@ class FactorizedForm:
 
 
 def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedForm:
-    """Coefficients zeta of Proposition 4.2, by Möbius inversion of the expanded ones.
+    """Return the zeta of Proposition 4.2, by Möbius inversion of the expanded form.
 
     zeta^S = sum over T in S of (-1)^|S - T| delta^T.
 
@@ -54,9 +54,10 @@ def factorized_coefficients(model: Any, order: int | None = None) -> FactorizedF
     model : a law of `missfit.simulate` whose Bayes predictor is affine by pattern
     order : int, optional
         Keep the slopes of subsets of at most ``order`` features and the intercepts of
-        at most ``order + 1`` (so that the form does not depend on where the features
-        have their zero); by default all, and the form equals the Bayes predictor. Cut
-        at ``order`` it is exact where at most ``order`` features are missing.
+        subsets of at most ``order + 1`` (so that the form does not depend on where the
+        features have their zero). By default all are kept, and the form equals the
+        Bayes predictor. Otherwise it is exact where at most ``order`` features are
+        missing.
     """
     d = model.n_features
     cut = d if order is None else order

@@ -30,10 +30,10 @@ from missfit.tables.arrays import check_features
 class BayesPredictor(RegressorMixin, BaseEstimator):
     """The Bayes predictor E[Y | Z] of a law: what no learner can beat.
 
-    Closed form where the predictor is affine for each pattern (pattern mixtures, MCAR,
-    MAR, Gaussian self-masking: Proposition 4.1 and its like); expectation propagation
-    for probit self-masking. It knows the law, so `fit` learns nothing and may be left
-    out.
+    It has a closed form where it is affine for each pattern (pattern mixtures, MCAR,
+    MAR and Gaussian self-masking: Proposition 4.1 and similar formulas). For probit
+    self-masking it is computed by expectation propagation. It knows the law, so `fit`
+    learns nothing and may be left out.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
         self.model = model
 
     def fit(self, X: Any = None, y: Any = None) -> BayesPredictor:
-        """Learn nothing; for use among estimators."""
+        """Learn nothing; it is here so that this can be used like any estimator."""
         return self
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
@@ -65,10 +65,11 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
         return_std : bool
             Also return the standard deviation of Y given Z, the noise(Z) of
             Proposition 4.2: sqrt(sigma^2 + beta_mis' T_M beta_mis). For probit
-            self-masking it is that of expectation propagation: exact with one missing
-            feature; with several, too small or too large where masking is steep and
-            features strongly correlated (`gaussian.conditional.probit_posterior` has
-            figures). `bayes_risk` corrects for it.
+            self-masking it comes from expectation propagation, which is exact with one
+            missing feature. With several it is too small or too large where masking is
+            steep and features are strongly correlated
+            (`gaussian.conditional.probit_posterior` has figures). `bayes_risk` corrects
+            for this error.
         """
         d = n_features_of(self.model)
         X = check_features(X, d)
@@ -88,7 +89,7 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
 
 
 def n_features_of(model: Any) -> int:
-    """Return the number of features of a law, or say that it is none."""
+    """Return the number of features of a law; raise where the model is no law."""
     if not hasattr(model, "n_features"):
         raise TypeError(f"model={model!r}; give a law of missfit.simulate.")
     return model.n_features
@@ -98,7 +99,7 @@ def n_features_of(model: Any) -> int:
 def conditional_moments(
     model: Any, X: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """E[Y | Z] and Var[Y | Z] for each row of X.
+    """Return E[Y | Z] and Var[Y | Z] for each row of X.
 
     Register a function for a law of your own to give it a `BayesPredictor`.
     """
@@ -118,7 +119,7 @@ def _(model: SelfMaskedProbit, X):
 
 
 def _probit_moments(model: SelfMaskedProbit, X: NDArray[np.float64]):
-    """E and variance of beta0 + beta'X given the observed part, by EP."""
+    """Return the mean and variance of beta0 + beta'X given Z, by EP."""
     mean = model.beta0 + np.where(np.isnan(X), 0.0, X) @ model.beta
     variance = np.zeros(len(X))
     for part in probit_parts(model, X):
@@ -132,21 +133,21 @@ def _probit_moments(model: SelfMaskedProbit, X: NDArray[np.float64]):
 def probit_parts(
     model: SelfMaskedProbit, X: NDArray[np.float64]
 ) -> Iterator[ProbitPart]:
-    """Law of the missing features of each row given the observed ones and the mask."""
+    """Yield the laws of the missing features given the observed ones and the mask."""
     return missing_given_mask(X, model.mean, model.cov, model.bias, model.slope)
 
 
 def expanded_coefficients(
     model: Any, patterns: NDArray[np.bool_] | None = None
 ) -> AffineMaps:
-    """Coefficients delta of Proposition 4.1: one affine map per pattern.
+    """Return the coefficients delta of Proposition 4.1: one affine map per pattern.
 
     Parameters
     ----------
     model : a law of `missfit.simulate` whose Bayes predictor is affine by pattern
     patterns : bool ndarray of shape (P, d), optional
-        Distinct patterns; the maps come in lexicographic order. By default all that
-        the law gives a positive probability.
+        Distinct patterns; the maps come in lexicographic order. By default these are
+        all patterns of positive probability.
     """
     d = n_features_of(model)
     if patterns is None:

@@ -22,7 +22,7 @@ N_DRAWS = 200_000
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error, 0 where the number is exact."""
+    """A number and its standard error, which is 0 where the number is exact."""
 
     value: float
     standard_error: float
@@ -32,28 +32,28 @@ class Estimate(NamedTuple):
 def bayes_risk(
     model: Any, *, n_draws: int = N_DRAWS, random_state: RandomState = 0
 ) -> Estimate:
-    """Risk E(Y - f*(Z))^2 of the Bayes predictor (appendix C of the paper).
+    """Return the risk E(Y - f*(Z))^2 of the Bayes predictor (appendix C of the paper).
 
-    The expectation of the conditional variance, sigma^2 + sum_m P(M = m) Lambda_m with
-    Lambda_m = beta_mis' T_m beta_mis: exact where the patterns can be enumerated,
-    otherwise its average over ``n_draws`` simulated rows (the residuals themselves are
-    integrated out: Rao-Blackwell). Under probit self-masking the variance is that of
-    expectation propagation plus the mean of its error on one row in 50, which is found
-    by quasi-Monte-Carlo with points of its own for each row; the standard error has
-    both parts. Register a function for a law of your own that has
-    another closed form.
+    It is the expectation of the conditional variance, sigma^2 + sum_m P(M = m) Lambda_m
+    with Lambda_m = beta_mis' T_m beta_mis. It is exact where the patterns can be
+    enumerated. Otherwise the conditional variance is averaged over ``n_draws``
+    simulated rows (the residuals themselves are integrated out: Rao-Blackwell). Under
+    probit self-masking the variance comes from expectation propagation. The mean of its
+    error, found on one row in 50 by quasi-Monte-Carlo with separate points for each
+    row, is added, and the standard error includes both parts. Register a function for a
+    law of your own that has another closed form.
 
     Parameters
     ----------
     model : a law of `missfit.simulate`
     n_draws : int
-        Rows to simulate where there is no closed form.
+        The number of rows to simulate where there is no closed form.
     random_state : int, Generator or RandomState
 
     Returns
     -------
     Estimate
-        ``value`` and ``standard_error``, 0 when exact.
+        ``value`` and ``standard_error``, which is 0 where the value is exact.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def bayes_risk(
 
 @bayes_risk.register
 def _(model: SelfMaskedProbit, *, n_draws: int = N_DRAWS, random_state=0):
-    """Risk in two levels: the variance by EP on many rows, its error on a few."""
+    """Return the mean variance by EP on many rows, plus its mean error on a few."""
     n_exact = max(2, n_draws // 50)
     rng = as_generator(random_state)
     X, _ = model.sample(n_draws + n_exact, rng)
@@ -92,9 +92,9 @@ def _(model: SelfMaskedProbit, *, n_draws: int = N_DRAWS, random_state=0):
 
 
 def _error_of_propagation(model: SelfMaskedProbit, X, rng):
-    """Var[Y | Z] of each row by quasi-Monte-Carlo minus that by EP.
+    """Return Var[Y | Z] of each row by quasi-Monte-Carlo minus Var[Y | Z] by EP.
 
-    Zero where at most one feature is missing: EP is exact there.
+    It is zero where at most one feature is missing, since EP is exact there.
     """
     error = np.zeros(len(X))
     for rows in blocks(len(X), 512 * model.n_features, size=2**22):
@@ -111,7 +111,7 @@ def _error_of_propagation(model: SelfMaskedProbit, X, rng):
 def bayes_r2(
     model: Any, *, n_draws: int = N_DRAWS, random_state: RandomState = 0
 ) -> Estimate:
-    """Best share of explained variance, 1 - bayes_risk / Var(Y); see `bayes_risk`."""
+    """Return the best possible R2, 1 - bayes_risk / Var(Y); see `bayes_risk`."""
     risk = bayes_risk(model, n_draws=n_draws, random_state=random_state)
     _, variance = model.target_moments()
     return Estimate(

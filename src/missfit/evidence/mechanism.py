@@ -20,12 +20,14 @@ from scipy import stats
 from missfit.evidence.permutation import Outcome, Pairs, max_test
 from missfit.evidence.residuals import errors_without
 
-LEVEL = 0.01  # of all claims together
-N_FAMILIES = 3  # y, the errors of its prediction, the other features
-LEAST = 10  # rows on each side of a comparison
-MOST_ROWS = 5_000  # tested: 0.15 deviations are 5 standard errors at 30 % missing
+LEVEL = 0.01  # the level of all claims together
+N_FAMILIES = 3  # tests of y, of the errors of its prediction, of the other features
+LEAST = 10  # the fewest rows on each side of a comparison
+# The most rows that are tested: with 30 % of the values missing, a difference of 0.15
+# standard deviations is then 5 standard errors.
+MOST_ROWS = 5_000
 MOST_WORK = 6e6  # rows times squared columns: 299 deals of 2,800 x 46 take 2.5 s
-FEWEST_ROWS = 300  # tested whatever the number of columns
+FEWEST_ROWS = 300  # this many rows are tested whatever the number of columns
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Rows:
 
 
 def rows_of(X, y, weight=None, groups=None, variables=None) -> Rows:
-    """Return rows; None is a weight of one, no groups, a variable for each column."""
+    """Return rows, by default of weight 1, without groups, each column a variable."""
     weight = np.ones(len(X)) if weight is None else weight
     variables = np.arange(X.shape[1]) if variables is None else variables
     return Rows(X, y, weight, groups, np.asarray(variables))
@@ -78,11 +80,11 @@ class Relation(NamedTuple):
     feature : int
         The variable that is missing.
     other : int or None
-        The variable that differs there; None is the target.
+        The variable that differs where the feature is missing; None is the target.
     z : float
-        Its difference in standard errors, positive where it is larger.
+        The difference in standard errors, positive where the other is larger.
     p : float
-        Corrected for the tests of the same family; 1/300 is the least.
+        The p-value, corrected for the tests of the same family; at least 1/300.
     """
 
     feature: int
@@ -97,22 +99,25 @@ class Mechanism(NamedTuple):
     Attributes
     ----------
     target : list of Relation
-        y differs where the feature is missing, see `target_test`.
+        Features where y differs in the rows that miss them, see `target_test`.
     residual : list of Relation
-        So does the error of its prediction from the others, see `residual_test`.
+        Features where the error of predicting y from the other features differs in
+        the rows that miss them, see `residual_test`.
     features : list of Relation
-        Another feature differs, see `feature_test`.
+        Pairs where another feature differs in the rows that miss the first, see
+        `feature_test`.
     self_masking : bool or None
         Whether values are missing because of what they are, see
         `missfit.evidence.self_masking.with_self_masking`; None where not tested.
     self_evidence : str
         The verdict and the evidence for it, in words.
     self_possible : bool
-        Whether this, or something else that y depends on, is a possible reason.
+        Whether it is possible that values are missing because of what they are, or
+        because of something else that y depends on.
     target_p : ndarray of shape (n_variables,), optional
-        p-values of `target_test`, NaN where not tested.
+        The p-values of `target_test`, NaN where a variable was not tested.
     n_rows : int
-        Rows that were tested.
+        The number of rows that were tested.
     grouped : bool
         Whether whole groups were permuted.
     """
@@ -134,14 +139,15 @@ class Mechanism(NamedTuple):
 
 
 def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:
-    """Return what the rows say, self-masking left open.
+    """Return what the rows say about missingness, without a verdict on self-masking.
 
     Parameters
     ----------
     rows : Rows
-        At most 5,000 of them are tested, drawn at random (whole groups).
+        At most 5,000 of them are tested, drawn at random (as whole groups), and fewer
+        where there are many columns, see `rows_to_test`.
     law : tuple of ndarrays
-        Mean and covariance of (X, y) by EM, for `residual_test`.
+        The mean and covariance of (X, y) by EM, for `residual_test`.
     """
     rows = drawn(rows, rows_to_test(rows))
     z, p = target_test(rows)
@@ -164,7 +170,7 @@ def rows_to_test(rows: Rows) -> int:
 
 
 def drawn(rows: Rows, most: int, seed: int = 0) -> Rows:
-    """Return at most so many rows at random, group after group where there are any."""
+    """Return at most ``most`` rows, drawn at random, one whole group after another."""
     n = len(rows.y)
     if n <= most:
         return rows
@@ -178,8 +184,9 @@ def drawn(rows: Rows, most: int, seed: int = 0) -> Rows:
 def target_test(rows: Rows) -> Outcome:
     """Test whether y differs where a feature is missing.
 
-    Null hypothesis of feature j: its mask is independent of (y, weight). The statistic
-    is the mean rank of y where it is missing against all rows. Shape (n_variables,).
+    The null hypothesis about feature j is that its mask is independent of (y, weight).
+    The statistic compares the mean rank of y in the rows that miss j with that in all
+    rows. The outcome has shape (n_variables,).
     """
     pairs = _pairs(rows, _ranks(rows.y[:, None]), slice(None))
     (found,) = max_test([pairs])
@@ -189,13 +196,13 @@ def target_test(rows: Rows) -> Outcome:
 def residual_test(rows: Rows, law: tuple[NDArray, NDArray]) -> Outcome:
     """Test whether y differs beyond what the other observed features explain.
 
-    Null hypothesis of feature j: its mask is independent of the error, divided by its
-    standard deviation, of the Gaussian's prediction of y from the observed features
-    without j (and without those that are always missing together with j). It holds
-    under MCAR where the masks of different features are independent of each other, and
-    to second order, mean and variance, where they are not; for Gaussian (X, y) also
-    where values are missing at random given other features. The statistic is a mean.
-    Shape (n_variables,).
+    The null hypothesis about feature j is that its mask is independent of the error,
+    divided by its standard deviation, of the Gaussian's prediction of y from the
+    observed features without j (and without those that are always missing together
+    with j). It holds under MCAR where the masks of different features are independent
+    of each other, and in mean and variance where they are not. For Gaussian (X, y) it
+    also holds where values are missing at random given other features. The statistic
+    is the mean error. The outcome has shape (n_variables,).
     """
     mask = rows.mask
     _, block = np.unique(np.isnan(rows.X), axis=1, return_inverse=True)
@@ -210,10 +217,11 @@ def residual_test(rows: Rows, law: tuple[NDArray, NDArray]) -> Outcome:
 def feature_test(rows: Rows) -> list[tuple[NDArray[np.intp], Outcome]]:
     """Test whether other features differ where a feature is missing.
 
-    Null hypothesis of features j and k: in the rows where k is observed, the mask of j
-    is independent of (X_k, weight). The statistic is the mean rank of X_k. Masks are
-    permuted among the rows where k is observed, so that the null is exact whatever is
-    missing together. Returns columns k with outcomes of shape (columns, n_variables).
+    The null hypothesis about features j and k is that in the rows where k is observed,
+    the mask of j is independent of (X_k, weight). The statistic is the mean rank of
+    X_k. Masks are permuted among the rows where k is observed, so that the test is
+    exact whichever features are missing together. Returns pairs of the columns k and
+    their outcomes, of shape (columns, n_variables).
     """
     hidden = np.isnan(rows.X)
     kinds, kind = np.unique(hidden, axis=1, return_inverse=True)
@@ -249,7 +257,7 @@ def _claims(z: NDArray, p: NDArray) -> list[Relation]:
 
 
 def _pairs(rows: Rows, values, index, tested=None) -> Pairs:
-    """Pairs of values, centred by weight, with the masks of all variables."""
+    """Return values, centred by their weighted mean, with all variables' masks."""
     weight, mask = rows.weight[index][:, None], rows.mask[index].astype(float)
     values = weight * (values - (weight * values).sum(0) / weight.sum())
     n_missing = mask.sum(axis=0)
@@ -262,5 +270,5 @@ def _pairs(rows: Rows, values, index, tested=None) -> Pairs:
 
 
 def _ranks(values: NDArray) -> NDArray[np.float64]:
-    """Ranks from 0 to 1 of each column, ties in the middle."""
+    """Return the ranks of each column, scaled to (0, 1); ties get their mean rank."""
     return (stats.rankdata(values, axis=0) - 0.5) / max(1, len(values))

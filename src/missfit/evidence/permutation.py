@@ -1,9 +1,9 @@
-"""Permutation tests of masks against values: one maximum for many pairs.
+"""Permutation tests of masks against values, corrected for the number of pairs.
 
-Rows of the mask are dealt out anew to the rows of the values, which is exact where the
-two are independent, whatever the values look like: skewed, binary, with few rows on one
-side. The largest statistic of all pairs is compared with the largest of each deal, so
-that the number of pairs is corrected for.
+The rows of the mask are dealt out anew to the rows of the values. The test is exact
+where the two are independent, whatever the values look like: skewed, binary, or with
+few rows on one side. The statistic of each pair is compared with the largest statistic
+of each deal, which corrects for the number of pairs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_DEALS = 299  # 1 / 300 is the smallest p-value: a third of the 1 % level
-ENOUGH = 10  # deals that reach the largest statistic: it is no sign of anything
+ENOUGH = 10  # deals that reach the largest statistic; after them it is not significant
 
 
 class Pairs(NamedTuple):
@@ -24,7 +24,7 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (n, q)
-        Times the weights of the rows; each column sums to zero.
+        The values times the weights of the rows; each column sums to zero.
     mask : ndarray of shape (n, p)
         1.0 where missing.
     tested : bool ndarray of shape (q, p)
@@ -52,14 +52,15 @@ def max_test(family: Sequence[Pairs], seed: int = 0) -> list[Outcome]:
     The statistic of values u and a mask m is z = sum_i m_i u_i / s, with s^2 its
     variance where m is dealt out at random (see `null_errors`). Its p-value is
     (1 + the number of deals whose largest \|z\| is as large) / (1 + the number of
-    deals): that of Westfall and Young's single step. Dealing ends early once ten deals
-    have reached the largest \|z\| (Besag and Clifford).
+    deals), which is the single-step method of Westfall and Young. Dealing ends early
+    once ten deals have reached the largest \|z\| (Besag and Clifford).
 
     Parameters
     ----------
     family : sequence of Pairs
-        Each is dealt out by itself; where values of two of them depend on each other,
-        the correction is a little too strong, never too weak.
+        The masks of each member are dealt out separately. Where the values of two
+        members depend on each other, the correction is a little too strong, never too
+        weak.
     seed : int
     """
     scores = [_Scored(pairs) for pairs in family]
@@ -80,7 +81,7 @@ def _p_values(z: NDArray, maxima: NDArray) -> NDArray:
 
 
 class _Scored:
-    """Pairs with their statistics and the errors that they have when dealt out."""
+    """Pairs with their statistics, and the standard errors of these under the null."""
 
     def __init__(self, pairs: Pairs):
         self.pairs = pairs
@@ -104,7 +105,7 @@ class _Scored:
 
 
 def null_errors(pairs: Pairs) -> NDArray[np.float64]:
-    """Return the standard errors of sum_i m_i u_i when masks are dealt out.
+    """Return the standard errors of sum_i m_i u_i under random deals of the masks.
 
     s^2 = v [(1 - r) sum_i u_i^2 + r sum_g (sum_{i in g} u_i)^2], with v the variance of
     the mask and r the correlation of two of its rows in one group (0 without groups,
@@ -132,10 +133,10 @@ def _group_sums(values: NDArray, groups: NDArray) -> NDArray:
 
 
 class Deal:
-    """Deals rows out anew: all of them, or a whole group to each group.
+    """Random permutations of rows: of all rows, or of whole groups.
 
-    A group gets the rows of another one in random order; one that is larger gets some
-    of them twice, one that is smaller not all of them.
+    A group gets the rows of another group in random order. A group larger than the
+    other gets some rows twice, and a smaller one does not get all of them.
     """
 
     def __init__(self, groups: NDArray[np.intp] | None, n_rows: int):
@@ -149,7 +150,7 @@ class Deal:
         self.place = np.arange(n_rows) - self.start[self.own]
 
     def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Return the row that each row's mask comes from, in one deal."""
+        """Return, for one deal, the row from which each row gets its mask."""
         order = rng.permutation(self.n_rows)
         if self.groups is None:
             return order

@@ -1,4 +1,4 @@
-"""How well the values of other variables predict a mask: a number, no claim."""
+"""How well other variables predict a mask: a number that describes, not a test."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from sklearn.model_selection import (
 
 from missfit.evidence.mechanism import Rows, drawn
 
-MOST_MASKS = 6  # masks that are predicted from other values
-MOST_ROWS = 5_000  # of these predictions
-LEAST_ROWS = 30  # on each side of a mask
+MOST_MASKS = 6  # the most masks that are predicted from other values
+MOST_ROWS = 5_000  # the most rows that are used for this
+LEAST_ROWS = 30  # the fewest rows that miss a variable, and that have it
 
 
 def mask_aucs(rows: Rows, seed: int = 0) -> NDArray[np.float64]:
-    """Area under the ROC curve of each variable's mask, NaN where it was not tried.
+    """Return the area under the ROC curve of each mask, NaN where it was not tried.
 
-    By boosting on the values of the other variables (not on their masks) in three folds
-    that keep groups together, for the six masks that are the most even.
+    A mask is predicted by boosting from the values of the other variables (not from
+    their masks), in three folds that keep groups together. This is done for the six
+    masks whose share of missing values is nearest to one half.
     """
     rows = drawn(rows, MOST_ROWS, seed)
     mask = rows.mask
@@ -46,7 +47,7 @@ def mask_aucs(rows: Rows, seed: int = 0) -> NDArray[np.float64]:
 
 
 def _filled(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """X with means for missing: a mask must not be told by other masks."""
+    """Return X with means for missing values, so that no mask shows in the values."""
     hidden = np.isnan(X)
     mean = np.where(hidden, 0.0, X).sum(axis=0) / np.maximum(1, (~hidden).sum(axis=0))
     return np.where(hidden, mean, X)

@@ -1,4 +1,4 @@
-"""Errors of a Gaussian's prediction of y that does not use one of the features."""
+"""The errors of predicting y by a Gaussian law without one of the features."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
 
-RIDGE = 1e-9  # of the variances: features that are sums of others have an inverse too
-FLOOR = 1e-6  # of the variance of y: a prediction without error has no spread
+RIDGE = 1e-9  # share of the variances added to them, so that collinear features invert
+FLOOR = 1e-6  # least error variance, as a share of that of y: it is divided by
 
 
 def errors_without(
@@ -38,7 +38,7 @@ def errors_without(
     scale = np.sqrt(np.where(known, np.diag(cov), 1.0))
     cov = cov / scale / scale[:, None] + RIDGE * np.eye(len(cov))
     gap = (np.column_stack([X, y]) - mean) / scale
-    gap[:, :-1][:, ~known[:-1]] = np.nan  # a feature without variance tells nothing
+    gap[:, :-1][:, ~known[:-1]] = np.nan  # a feature without variance is not used
     found = [
         _block_errors(gap[rows], cov, block) for rows in blocks(len(X), X.shape[1] ** 2)
     ]
@@ -46,7 +46,7 @@ def errors_without(
 
 
 def _block_errors(gap: NDArray, cov: NDArray, block: NDArray) -> NDArray[np.float64]:
-    """Those of some rows, in standard units."""
+    """Return the errors of some rows, in standard units."""
     groups = group_rows(np.isnan(gap[:, :-1]))
     seen = ~groups.patterns
     pattern = np.empty(len(gap), dtype=np.intp)
@@ -71,7 +71,7 @@ def _block_errors(gap: NDArray, cov: NDArray, block: NDArray) -> NDArray[np.floa
 
 
 def _solved(A: NDArray, b: NDArray) -> NDArray[np.float64]:
-    """Return A^-1 b of each pattern; a division where there is one feature."""
+    """Return A^-1 b of each pattern, by division where there is one feature."""
     if A.shape[-1] == 1:
         return b / A[:, :, 0]
     return np.linalg.solve(A, b[:, :, None])[:, :, 0]

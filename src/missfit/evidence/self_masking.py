@@ -1,4 +1,4 @@
-"""Whether values are missing because of what they are: one rule for all who ask."""
+"""Whether values are missing because of what they are: the one rule for it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from missfit.evidence.mechanism import Mechanism
 
-BEATEN = 3.0  # paired standard errors by which another linear model is better
+BEATEN = 3.0  # paired standard errors by which another linear model must be better
 
 
 class SelfMaskingTrial(NamedTuple):
-    """How a model of self-masking does on rows that it has not seen.
+    """How well a model of self-masking predicts rows that it has not seen.
 
     Attributes
     ----------
     reference : str
-        The model that takes values as missing at random.
+        The model that assumes values missing at random.
     gain, standard_error : float
-        Mean of the reference's squared error less that of the model of self-masking,
-        over the variance of y, and its paired standard error.
+        The mean squared error of the reference minus that of the model of
+        self-masking, divided by the variance of y, and its paired standard error.
     beaten_by : str
         Another linear model that is better by `BEATEN` standard errors, or "".
     has_slopes : bool or None
@@ -50,14 +50,15 @@ def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mecha
     2. the model of self-masking predicts held-out rows better than the reference, which
        takes values as missing at random, by one standard error.
 
-    The answer is *yes* where moreover
+    The answer is *yes* where, moreover,
 
-    3. its curves have significant slopes, where they are known;
+    3. the masking curves of the model have significant slopes, if they are known;
     4. no other linear model is better than it by three standard errors.
 
-    Rows cannot tell a value that hides itself from something else that y depends on and
-    that hides the value, unless the features are Gaussian: *possible* means one of the
-    two, *yes* that the Gaussian model of the first fits best.
+    Unless the features are Gaussian, rows cannot tell a value that hides itself from a
+    value that is hidden by something else on which y depends. So *possible* means that
+    one of the two is the case, and *yes* that the Gaussian model of self-masking fits
+    best.
     """
     if trial is None:
         return found._replace(

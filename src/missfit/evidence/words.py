@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from missfit.evidence.mechanism import Mechanism, Relation
 
-MOST = 5  # relations that a sentence names
+MOST = 5  # the most relations that a sentence names
 
 
 def sentences(found: Mechanism, names: Sequence[str], target: str = "y") -> list[str]:

@@ -1,9 +1,10 @@
-"""What measuring a variable always would save: by a Gaussian law, or on held-out rows.
+"""What always measuring a variable would gain, by a Gaussian law or on held-out rows.
 
-The drop of variable j is the mean squared error of predicting y now, less that if the
-rows that lack j had it too: the mean over the patterns m that lack j, with their shares
-of the rows, of risk(m) - risk(m with j). It is in units of y squared; over the variance
-of y it is the gain in R2.
+The drop of variable j is the mean squared error of predicting y now, minus the mean
+squared error if the rows that lack j had it too. It is the sum of
+risk(m) - risk(m with j) over the patterns m that lack j, weighted by their shares of
+the rows. It is in units of y squared; divided by the variance of y it is the gain in
+R2.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from missfit.evidence.mechanism import Rows
 from missfit.gaussian.conditional import ScaledGaussian, condition
 from missfit.moments.blocks import blocks
 
-MOST_ROWS = 2_000  # that a variable is hidden in
-ALL_ROWS = 6_000  # for all variables together: about 5 % of the fit of 5,000 x 20
-FEW_ROWS = 100  # for each, however many there are
-POOL_ROWS = 5_000  # rows to choose from
+MOST_ROWS = 2_000  # the most rows in which one variable is hidden
+ALL_ROWS = 6_000  # rows for all variables together: about 5 % of the fit of 5,000 x 20
+FEW_ROWS = 100  # rows for each variable, however many variables there are
+POOL_ROWS = 5_000  # the rows from which these are chosen
 
 
 class Worth(NamedTuple):
-    """Drop in the mean squared error if each variable were always measured.
+    """The drop in the mean squared error if each variable were always measured.
 
     Attributes
     ----------
     drops : ndarray of shape (n_variables,)
     standard_errors : ndarray of shape (n_variables,)
-        0 where the drop follows from a law.
+        They are 0 where the drops follow from a law.
     method : str
-        How it was found, in words.
+        How the drops were found, in words.
     """
 
     drops: NDArray[np.float64]
@@ -41,7 +42,7 @@ class Worth(NamedTuple):
     method: str
 
     def ranked(self, floor: float) -> list[int]:
-        """Return the variables with a drop above a floor and two errors, best first."""
+        """Return variables that drop more than a floor and two errors, best first."""
         order = np.argsort(-self.drops, kind="stable")
         least = np.maximum(floor, 2 * self.standard_errors)
         return [int(j) for j in order if self.drops[j] > least[j]]
@@ -55,7 +56,7 @@ HELD_OUT = (
 
 
 def law_worth(drops: NDArray[np.float64]) -> Worth:
-    """Return drops that follow from a law."""
+    """Return the worth of variables by drops that follow from a law."""
     return Worth(drops, np.zeros_like(drops), BY_LAW)
 
 
@@ -66,23 +67,23 @@ def law_drops(
     patterns: NDArray[np.bool_],
     variables: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """Drop in the risk of E[y | x_obs] if each variable were always measured.
+    """Return the drops in the risk of E[y | x_obs] if variables were always measured.
 
     In a pattern that misses the columns J of the variable, with V the covariance of the
     missing columns given the observed ones and b their slopes, knowing X_J too explains
-    (V b)_J' V_JJ^-1 (V b)_J of the variance of b'X; the drop is the mean over the
-    patterns' shares of the rows.
+    (V b)_J' V_JJ^-1 (V b)_J of the variance of b'X. The drop is the mean of this over
+    the patterns, weighted by their shares of the rows.
 
     Parameters
     ----------
     laws : sequence of ScaledGaussian
-        Of X, one for each component.
+        The law of X, one for each component.
     shares : ndarray of shape (K, P)
-        Share of the rows of each component and pattern.
+        The share of the rows of each component and pattern.
     coef : ndarray of shape (d,)
     patterns : bool ndarray of shape (P, d)
     variables : int ndarray of shape (d,), optional
-        The variable of each column; by default each is one.
+        The variable of each column; by default each column is a variable.
     """
     variables = np.arange(len(coef)) if variables is None else variables
     drops = np.zeros(int(variables.max(initial=-1)) + 1)
@@ -97,7 +98,7 @@ def law_drops(
 
 
 def _explained(V, known, missing, variables) -> NDArray[np.float64]:
-    """Variance of b'X that each variable explains in each pattern, (P, variables)."""
+    """Return the variance of b'X that variables explain by pattern, (P, variables)."""
     found = np.zeros((len(V), int(variables.max(initial=-1)) + 1))
     for j in range(found.shape[1]):
         J = np.flatnonzero(variables == j)
@@ -110,7 +111,7 @@ def _explained(V, known, missing, variables) -> NDArray[np.float64]:
 
 
 def _inverse(V: NDArray) -> NDArray:
-    """Inverse of small covariances, zero where there is no variance."""
+    """Return the inverses of small covariances, zero where there is no variance."""
     if V.shape[-1] > 1:
         return np.linalg.pinv(V, rcond=1e-9, hermitian=True)
     return np.divide(1.0, V, out=np.zeros_like(V), where=V > 1e-12)
@@ -126,11 +127,11 @@ class Fold(NamedTuple):
 def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
     """Estimate the drops of a model that need not be linear.
 
-    A pattern m is drawn from the rows that lack variable j, and a held-out row that has
-    j and lacks as little as possible beside m. The row is predicted with only what m
-    leaves, and with x_j as well; the drop is the mean difference of the squared errors
-    times the share of the rows that lack j. It takes the rows that lack j to be like
-    those that have it.
+    A pattern m is drawn from the rows that lack variable j, and with it a held-out row
+    that has j and lacks as few values as possible beyond those of m. The row is
+    predicted once with only the values that m leaves, and once with x_j as well. The
+    drop is the mean difference of the squared errors times the share of the rows that
+    lack j. This assumes that the rows that lack j are like those that have it.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
 
 
 def _pool(folds: Sequence[Fold], rng) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return some rows of all tests, and the fold that each belongs to."""
+    """Return some of the test rows of all folds, and the fold of each row."""
     rows = np.concatenate([fold.test for fold in folds])
     owner = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])
     some = rng.permutation(len(rows))[:POOL_ROWS]
@@ -165,7 +166,7 @@ def _pool(folds: Sequence[Fold], rng) -> tuple[NDArray[np.intp], NDArray[np.intp
 
 
 class _Stage(NamedTuple):
-    """A variable, places in the pool of rows that have it, and what each is to lack."""
+    """A variable, the places of rows that have it, and the values to hide in each."""
 
     variable: int
     place: NDArray[np.intp]
@@ -175,7 +176,8 @@ class _Stage(NamedTuple):
 def _stage(rows: Rows, pool, j: int, n_draws: int, rng) -> _Stage:
     """Draw patterns that lack j, and for each a row that has it and lacks little else.
 
-    Rows that fit a pattern equally well are taken in turn: as few twice as can be.
+    Rows that fit a pattern equally well are taken in turn, so that as few as possible
+    are taken twice.
     """
     mask = rows.mask
     having = rng.permutation(np.flatnonzero(~mask[pool, j]))
@@ -199,7 +201,7 @@ def _stage(rows: Rows, pool, j: int, n_draws: int, rng) -> _Stage:
 
 
 def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]:
-    """Squared errors without the variable less those with it, of each stage."""
+    """Return squared errors without the variable minus those with it, by stage."""
     place = np.concatenate([stage.place for stage in stages])
     without = np.concatenate([stage.hidden for stage in stages])[:, rows.variables]
     variable = np.repeat([s.variable for s in stages], [len(s.place) for s in stages])
@@ -219,7 +221,7 @@ def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]
 
 
 def _mean(growth: NDArray, rows: Rows, index: NDArray[np.intp]) -> tuple[float, float]:
-    """Weighted mean, and its error with a row (or a group) as one draw."""
+    """Return the weighted mean and its standard error, a row or group as one draw."""
     weight = rows.weight[index]
     mean = np.average(growth, weights=weight)
     unit = index if rows.groups is None else rows.groups[index]

@@ -1,4 +1,4 @@
-"""Simulators: laws whose Bayes predictor is known, the paper's data, holes."""
+"""Simulators: laws with a known Bayes predictor, the paper's data, and amputation."""
 
 from missfit.simulate.ampute import ampute
 from missfit.simulate.pattern_mixture import GaussianPatternMixture

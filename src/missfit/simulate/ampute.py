@@ -13,7 +13,7 @@ from missfit.simulate.linear_target import RandomState, as_generator
 from missfit.tables.arrays import as_floats
 
 MECHANISMS = ("MCAR", "MAR", "self-masking")
-MOST_MISSING = 0.8  # of the cells that a row's kept columns may hide, under MAR
+MOST_MISSING = 0.8  # under MAR, the largest rate in the columns a row does not keep
 
 
 def ampute(
@@ -27,7 +27,7 @@ def ampute(
 ) -> Any:
     """Put missing values into a complete table.
 
-    Every amputed column is missing at ``rate`` in expectation over the mechanism.
+    The expected share of missing cells in every amputed column is ``rate``.
 
     Parameters
     ----------
@@ -37,18 +37,19 @@ def ampute(
         What decides whether a cell is missing:
 
         - "MCAR": nothing in the table.
-        - "MAR": columns of the same row that stay observed, through a logistic curve.
-          With ``columns`` given, those are all the others. Otherwise each row keeps a
-          random group of columns, the same for many rows, and holes come in the rest.
-        - "self-masking": the cell's own value, large ones more often, through a probit
-          curve.
+        - "MAR": the columns that stay observed in the same row, through a logistic
+          curve. If ``columns`` is given, all other columns stay observed. Otherwise
+          each row keeps one of a few random groups of columns, and holes come in the
+          other columns.
+        - "self-masking": the cell's own value, through a probit curve; large values
+          are missing more often.
     rate : float
         Share of missing cells in each amputed column, between 0 and 1.
     columns : sequence of int or mask, optional
         Columns to ampute, by position or by a mask of booleans; by default all.
     strength : float
-        Slope of the curve for a column of unit standard deviation; negative turns the
-        direction around, 0 makes all three mechanisms MCAR.
+        Slope of the curve for a column of unit standard deviation. A negative slope
+        turns the direction around; with 0 all three mechanisms are MCAR.
     random_state : int, Generator or RandomState, optional
 
     Returns
@@ -85,10 +86,10 @@ def ampute(
 
 
 def _mar_everywhere(table, rate: float, strength: float, rng) -> NDArray[np.float64]:
-    """Probability of each cell, where each row keeps one of several column groups.
+    """Return the probability of each cell; each row keeps one of the column groups.
 
-    A pattern with holes tells which group the row kept only up to groups that are
-    observed in it, and its probability depends on observed columns alone: MAR.
+    The group that a row kept is one of those that are observed in its pattern, so that
+    the probability of the pattern depends on observed columns alone: this is MAR.
     """
     n, d = table.shape
     n_groups = _n_column_groups(rate, d)
@@ -106,7 +107,7 @@ def _mar_everywhere(table, rate: float, strength: float, rng) -> NDArray[np.floa
 
 
 def _n_column_groups(rate: float, d: int) -> int:
-    """Fewest groups of columns that leave room for the rate."""
+    """Return the fewest groups of columns with which the rate can be reached."""
     for n_groups in range(2, d + 1):
         if rate * n_groups / (n_groups - 1) <= MOST_MISSING:
             return n_groups
@@ -118,13 +119,13 @@ def _n_column_groups(rate: float, d: int) -> int:
 
 
 def _driven_by(drivers, rate: float, strength: float) -> NDArray[np.float64]:
-    """Logistic probability (n, 1) of mean ``rate`` from the average driver."""
+    """Return logistic probabilities (n, 1) of mean ``rate`` by the average driver."""
     index = _standardised(_standardised(drivers).mean(axis=1, keepdims=True))
     return _curve(strength * index, rate, special.expit, special.logit)
 
 
 def _curve(index, rate: float, link, inverse) -> NDArray[np.float64]:
-    """link(bias_j + index_ij) with the bias that gives each column mean ``rate``."""
+    """Return link(bias_j + index_ij), with biases that give columns mean ``rate``."""
     if rate in (0, 1):
         return np.full(index.shape, float(rate))
     return np.column_stack([_column_curve(c, rate, link, inverse) for c in index.T])
@@ -142,7 +143,7 @@ def _column_curve(index, rate: float, link, inverse) -> NDArray[np.float64]:
 
 
 def _standardised(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns of mean 0 and standard deviation 1; a constant column becomes 0."""
+    """Return columns of mean 0 and standard deviation 1; constant ones become 0."""
     size = np.abs(table).max(axis=0)
     unit = table / np.where(size > 0, size, 1.0)  # squares neither over- nor underflow
     centred = unit - unit.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Checks of a law's parameters: errors show the value, the rule and the way out."""
+"""Checks of the parameters of a law; errors show the value, the rule, the way out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_array(name: str, value: Any, shape: tuple) -> NDArray[np.float64]:
 
 
 def check_per_feature(name: str, value: Any, d: int) -> NDArray[np.float64]:
-    """Return one number per feature, from one for all or one for each."""
+    """Return one number per feature; a single number stands for all features."""
     array = np.asarray(value, dtype=float)
     return check_array(name, np.full(d, array) if array.ndim == 0 else array, (d,))
 
@@ -125,7 +125,7 @@ def check_probabilities(value: Any, n_patterns: int) -> NDArray[np.float64]:
 
 
 def check_columns(name: str, value: Any, d: int) -> NDArray[np.intp]:
-    """Return column positions, from positions or a mask of d booleans."""
+    """Return column positions, given positions or a mask of d booleans."""
     columns = np.asarray(value)
     if columns.dtype == bool and columns.shape == (d,):
         return np.flatnonzero(columns)

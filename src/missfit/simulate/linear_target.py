@@ -18,7 +18,7 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 class LinearTarget:
-    """What all laws share: Y = beta0 + beta'X + noise, drawing and hiding."""
+    """The parent of all laws: it draws X, Y = beta0 + beta'X + noise, and the mask."""
 
     beta: NDArray[np.float64]
     beta0: float
@@ -39,7 +39,7 @@ class LinearTarget:
     def sample_complete(
         self, n: int, random_state: RandomState = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw n rows before masking: the rows of `sample` under the same seed."""
+        """Draw n rows before masking; with the same seed, the rows of `sample`."""
         X, _, y = self._draw(n, random_state)
         return X, y
 

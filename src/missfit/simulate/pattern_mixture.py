@@ -24,9 +24,9 @@ from missfit.simulate.linear_target import LinearTarget
 class GaussianPatternMixture(LinearTarget):
     """Assumption 4.1: X | M = m is Gaussian, with a law that depends on m.
 
-    Each pattern belongs to one of K Gaussian components, so that K = 1 is MCAR (the
-    paper's *mixture 1*), K = 3 its *mixture 3*, and K = number of patterns the general
-    case.
+    Each pattern belongs to one of K Gaussian components. With K = 1 values are missing
+    completely at random (the paper's *mixture 1*), K = 3 is its *mixture 3*, and with
+    as many components as patterns this is the general case.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class GaussianPatternMixture(LinearTarget):
     covs : array-like of shape (K, d, d)
     beta : array-like of shape (d,)
     component : array-like of shape (P,), optional
-        The component of each pattern. By default all belong to the one component, or
-        each to its own where K = P.
+        The component of each pattern. By default all patterns belong to one component
+        where K = 1, and each has its own where K = P.
     beta0, noise : float
 
     Examples

@@ -32,11 +32,11 @@ GRID = {  # setting: (dimensions, numbers of rows, training and test together)
 }
 N_REPETITIONS = 10
 MASKING_SLOPE = 0.5  # lambda of the self-masking probit
-MISSING_RATE = 0.25  # of every feature of the self-masked setting
+MISSING_RATE = 0.25  # of the values of each feature in the self-masked setting
 
 
 def published_sizes(setting: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Dimensions and numbers of rows of a setting of the paper.
+    """Return the dimensions and the numbers of rows of a setting of the paper.
 
     >>> published_sizes("mixture1")[0]
     (4, 6, 8, 10, 12, 14, 16)
@@ -55,7 +55,7 @@ def published(setting: str, d: int) -> GaussianPatternMixture | SelfMaskedProbit
     ----------
     setting : {"mixture1", "mixture3", "selfmasked"}
     d : int
-        Number of features, one that the paper has for this setting.
+        The number of features, one of those that the paper has for this setting.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def published_data(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the rows that the authors drew: X with NaN where missing, and y.
 
-    Sizes are nested: the rows of a smaller ``n`` come first in a larger one. The
-    authors split them by ``train_test_split(X, y, random_state=0)``.
+    Sizes are nested: the rows of a smaller ``n`` are the first rows of a larger one.
+    The authors split the rows by ``train_test_split(X, y, random_state=0)``.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def published_data(
     repetition : int
         From 0 to 9.
     n : int
-        Number of all rows, one of the paper's: 1,000 ... 100,000 (500,000 for
-        mixture3).
+        The number of all rows, one of the paper's sizes: 1,000 ... 100,000 (500,000
+        for mixture3).
 
     Examples
     --------
@@ -139,14 +139,14 @@ def _check_member(name: str, value: int, allowed, setting: str) -> None:
 
 
 def _seeds() -> tuple[int, NDArray]:
-    """Seed of the parameters, seeds of the repetitions."""
+    """Return the seed of the parameters and the seeds of the repetitions."""
     rng = np.random.RandomState(123)
     parameters = rng.choice(1000)
     return parameters, rng.choice(10000, N_REPETITIONS)
 
 
 def _draw_components(n_patterns: int, n_components: int, rng) -> NDArray[np.intp]:
-    """Component of each pattern: as equal in number as can be, shuffled."""
+    """Return the component of each pattern, shuffled; components are about equal."""
     share = round(n_patterns / n_components)
     sizes = [share] * (n_components - 1)
     component = np.repeat(np.arange(n_components), [*sizes, n_patterns - sum(sizes)])
@@ -155,17 +155,18 @@ def _draw_components(n_patterns: int, n_components: int, rng) -> NDArray[np.intp
 
 
 def _draw_cov(d: int, rng) -> NDArray[np.float64]:
-    """B B' + D with Gaussian B (d x d/2) and a small positive diagonal D."""
+    """Return B B' + D with Gaussian B (d x d/2) and a small positive diagonal D."""
     B = rng.randn(d, int(0.5 * d))
     return B @ B.T + np.diag(rng.uniform(low=0.1, size=d))
 
 
 @cache
 def _oriented_roots(setting: str, d: int) -> tuple[NDArray[np.float64], ...]:
-    """Matrix R of each component such that z @ R has its covariance.
+    """Return for each component a matrix R such that z @ R has its covariance.
 
-    R = sqrt(s) V of the decomposition U s V, each row of V turned so that its largest
-    entry is positive, then by the sign that the authors' LAPACK had given it.
+    R = sqrt(s) V of the decomposition U s V. Each row of V is turned so that its
+    largest entry is positive, and is then given the sign that it had with the authors'
+    LAPACK.
     """
     model = published(setting, d)
     covs = model.covs if isinstance(model, GaussianPatternMixture) else [model.cov]

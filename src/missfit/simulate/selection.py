@@ -1,6 +1,6 @@
 """One Gaussian X whose values go missing: completely at random, or at random.
 
-``noise`` is the standard deviation of what Y has beside beta0 + beta'X.
+``noise`` is the standard deviation of Y - beta0 - beta'X.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from missfit.simulate.checks import (
 from missfit.simulate.linear_target import LinearTarget
 from missfit.tables.arrays import check_features
 
-MAX_ENUMERATED = 2**16  # patterns; beyond, risks are estimated by simulation
+MAX_ENUMERATED = 2**16  # patterns; with more, risks are estimated by simulation
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +58,15 @@ class GaussianSelection(LinearTarget):
         return np.eye(self.n_features)
 
     def probability(self, j: int, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(M_j = 1) where row j of ``directions @ x`` equals ``u``."""
+        """Return P(M_j = 1) for ``u``, the value of row j of ``directions @ x``."""
         raise TypeError(f"{type(self).__name__} defines no law of the missing values.")
 
     def transition(self, j: int) -> tuple[float, float]:
-        """Where P(M_j = 1) changes as a function of u_j, and over what width."""
+        """Return the u_j about which P(M_j = 1) changes, and over what width."""
         return 0.0, np.inf
 
     def missing_probability(self, X: ArrayLike) -> NDArray[np.float64]:
-        """P(M_j = 1 | X = x) for each row x of complete X and each feature j."""
+        """Return P(M_j = 1 | X = x) for each row x of complete X and each feature j."""
         u = check_features(X, self.n_features) @ self.directions.T
         return np.column_stack(
             [self.probability(j, u[:, j]) for j in range(self.n_features)]
@@ -75,7 +75,7 @@ class GaussianSelection(LinearTarget):
     def pattern_probabilities(
         self,
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]] | None:
-        """Patterns and their probabilities, None where they have no closed form."""
+        """Return patterns and their probabilities, None without a closed form."""
         return None
 
     def target_moments(self) -> tuple[float, float]:
@@ -97,9 +97,9 @@ class MCARGaussian(GaussianSelection):
     Parameters
     ----------
     mean, cov, beta, beta0, noise
-        Laws of X and Y.
+        Parameters of the laws of X and Y.
     rate : float or array-like of shape (d,)
-        Probability of each feature to be missing, whatever X.
+        The probability that each feature is missing, whatever X is.
     """
 
     _: KW_ONLY
@@ -110,7 +110,7 @@ class MCARGaussian(GaussianSelection):
         self._set(rate=check_rates("rate", self.rate, self.n_features))
 
     def probability(self, j, u):
-        """P(M_j = 1), which does not depend on X."""
+        """Return P(M_j = 1), which does not depend on X."""
         return np.full(np.shape(u), self.rate[j])
 
     def pattern_probabilities(self):
@@ -129,20 +129,21 @@ class MARGaussian(GaussianSelection):
     """Gaussian X, missing at random: logistic on columns that are always observed.
 
     P(M_j = 1 | X) = sigmoid(bias_j + sum_k slopes_jk X_k). A column k that drives
-    another (slopes_jk != 0) must never be missing itself: bias_k = -inf. (Its Bayes
-    predictor still answers where such a column is missing: it ignores the mechanism.)
+    another (slopes_jk != 0) must never be missing itself: bias_k = -inf. (The Bayes
+    predictor still predicts rows where such a column is missing, since it does not
+    depend on the mechanism.)
 
     Parameters
     ----------
     mean, cov, beta, beta0, noise
-        Laws of X and Y.
+        Parameters of the laws of X and Y.
     slopes : array-like of shape (d, d)
     bias : array-like of shape (d,)
         -inf for a column that is never missing.
 
     See Also
     --------
-    MARGaussian.with_rate : the same from missing rates.
+    MARGaussian.with_rate : makes the law from the rates of missing values.
     """
 
     _: KW_ONLY
@@ -171,10 +172,11 @@ class MARGaussian(GaussianSelection):
 
     @classmethod
     def with_rate(cls, mean, cov, beta, *, observed, rate, slope=1.0, **target):
-        """Law in which all but the ``observed`` columns are missing at ``rate``.
+        """Return the law with all but the ``observed`` columns missing at ``rate``.
 
-        Each of the others depends on the average of the standardised observed columns,
-        scaled to unit variance, through a logistic curve of the given ``slope``.
+        Whether one of them is missing depends on the average of the standardised
+        observed columns, scaled to unit variance, through a logistic curve of the given
+        ``slope``.
         """
         base = GaussianSelection(mean, cov, beta, **target)
         d = base.n_features
@@ -203,25 +205,26 @@ class MARGaussian(GaussianSelection):
         return self.slopes
 
     def transition(self, j):
-        """Half of the sigmoid, where bias_j + u = 0."""
+        """Return the middle of the sigmoid, where bias_j + u = 0, and its width."""
         return -self.bias[j], 1.0
 
     def probability(self, j, u):
-        """Sigmoid of bias_j + u."""
+        """Return the sigmoid of bias_j + u."""
         return special.expit(self.bias[j] + u)
 
 
 def can_enumerate(n_features: int) -> bool:
-    """Whether all patterns of so many features may be listed."""
+    """Return whether all patterns of this number of features may be listed."""
     return 2**n_features <= MAX_ENUMERATED
 
 
 def _logistic_bias(rate: float, slope: float) -> float:
-    """Bias b with E sigmoid(b + slope T) = rate for standard normal T."""
+    """Return the bias b with E sigmoid(b + slope T) = rate for standard normal T."""
     if rate == 0:
         return -np.inf
-    # P(L < b + slope T) for logistic L: integrate over the narrower of the two, on
-    # which the other is smooth. The trapezoidal rule converges exponentially.
+    # This is P(L < b + slope T) for logistic L. Integrate over the narrower of L and
+    # slope T, on which the probability by the other is smooth: the trapezoidal rule
+    # then converges exponentially.
     if abs(slope) <= 1:
         nodes = np.linspace(-9, 9, 401)
         weights = np.exp(-(nodes**2) / 2)

@@ -1,4 +1,4 @@
-"""One Gaussian X whose values go missing by what they are (MNAR)."""
+"""One Gaussian X whose values are missing because of what they are (MNAR)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class SelfMaskedProbit(GaussianSelection):
     Parameters
     ----------
     mean, cov, beta, beta0, noise
-        Laws of X and Y.
+        Parameters of the laws of X and Y.
     slope, bias : float or array-like of shape (d,)
 
     See Also
     --------
-    SelfMaskedProbit.with_rate : the same from missing rates.
+    SelfMaskedProbit.with_rate : makes the law from the rates of missing values.
     """
 
     _: KW_ONLY
@@ -46,7 +46,7 @@ class SelfMaskedProbit(GaussianSelection):
 
     @classmethod
     def with_rate(cls, mean, cov, beta, *, rate, slope, **target):
-        """Law in which feature j is missing at rate_j.
+        """Return the law in which feature j is missing at rate_j.
 
         E Phi(bias + slope X) = Phi((bias + slope mu) / sqrt(1 + slope^2 var)) gives
         the bias.
@@ -59,13 +59,13 @@ class SelfMaskedProbit(GaussianSelection):
         return cls(mean, cov, beta, slope=slope, bias=bias, **target)
 
     def transition(self, j):
-        """Half of the probit, where bias_j + slope_j u = 0."""
+        """Return where bias_j + slope_j u = 0, and the width of the probit."""
         if self.slope[j] == 0:
             return 0.0, np.inf
         return -self.bias[j] / self.slope[j], 1 / abs(self.slope[j])
 
     def probability(self, j, u):
-        """Probit of bias_j + slope_j u."""
+        """Return the probit Phi(bias_j + slope_j u)."""
         return special.ndtr(self.bias[j] + self.slope[j] * u)
 
 
@@ -79,13 +79,13 @@ class SelfMaskedGaussian(GaussianSelection):
     Parameters
     ----------
     mean, cov, beta, beta0, noise
-        Laws of X and Y.
+        Parameters of the laws of X and Y.
     centre, width, peak : float or array-like of shape (d,)
         ``width`` > 0 and 0 <= ``peak`` <= 1.
 
     See Also
     --------
-    SelfMaskedGaussian.with_rate : the same from missing rates.
+    SelfMaskedGaussian.with_rate : makes the law from the rates of missing values.
     """
 
     _: KW_ONLY
@@ -105,7 +105,7 @@ class SelfMaskedGaussian(GaussianSelection):
 
     @classmethod
     def with_rate(cls, mean, cov, beta, *, rate, centre, width, **target):
-        """Law in which feature j is missing at rate_j; its peak follows."""
+        """Return the law in which feature j is missing at rate_j."""
         base = GaussianSelection(mean, cov, beta, **target)
         d = base.n_features
         rate = check_rates("rate", rate, d)
@@ -132,11 +132,11 @@ class SelfMaskedGaussian(GaussianSelection):
         )
 
     def transition(self, j):
-        """Middle and width of the bump."""
+        """Return the middle and the width of the bump."""
         return self.centre[j], self.width[j]
 
     def probability(self, j, u):
-        """Gaussian bump at centre_j."""
+        """Return the height of the Gaussian bump at centre_j."""
         return self.peak[j] * np.exp(-0.5 * ((u - self.centre[j]) / self.width[j]) ** 2)
 
     def pattern_probabilities(self):
@@ -159,7 +159,7 @@ class SelfMaskedGaussian(GaussianSelection):
         return patterns, np.maximum(probabilities.ravel(), 0.0)
 
     def _log_all_missing(self, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Log E prod_{j in S} P(M_j = 1 | X) for each subset S of features."""
+        """Return log E prod_{j in S} P(M_j = 1 | X) for each subset S of features."""
         pair = subsets[:, :, None] & subsets[:, None, :]
         total = np.where(
             pair, self.cov + np.diag(self.width**2), np.eye(len(self.mean))

@@ -1,8 +1,8 @@
 """Which cells a running process has taken, so that two on one folder share the work.
 
 A claim is a file in the folder of the results that holds the keys of the cells and is
-locked by its process. The system lets go of the lock however the process ends, so the
-claim of one that was killed counts no longer, and the next run removes it.
+locked by its process. The system releases the lock however the process ends, so that
+the claim of a process that was killed no longer counts, and the next run removes it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ PATTERN = ".running-*.json"
 def claimed(
     out: Path, wanted: Callable[[], list[str]]
 ) -> Iterator[tuple[list[str], int]]:
-    """Yield the keys of the cells to run here, and how many others are at work on.
+    """Yield the keys of the cells to run here, and the number that others are running.
 
     Parameters
     ----------
     out : path
-        Folder of the results.
+        The folder of the results.
     wanted : function
-        Returns the keys of the cells that have no result. Called after the claims of
-        others were read: what was claimed then and is not now has a result.
+        Returns the keys of the cells that have no result. It is called after the claims
+        of others were read, so that a cell whose claim has ended since has a result.
     """
     out.mkdir(parents=True, exist_ok=True)
     with wait_for(out):

@@ -113,7 +113,7 @@ def _figures(fields: _Fields) -> tuple[int, ...]:
 
 
 def _refuse_depth(text: str, where: str) -> None:
-    """Raise for keys of thousands of parts: 20,000 take Python 12 s and 1.8 GB."""
+    """Refuse keys of thousands of parts: 20,000 take tomllib 12 s and 1.8 GB."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MOST_DOTS:
             raise StudyError(
@@ -147,7 +147,7 @@ class _Fields:
         return value
 
     def numbers(self, name: str, *default: Any, empty: bool = False) -> tuple[int, ...]:
-        """Take whole numbers >= 1, one or a list."""
+        """Take one whole number >= 1, or a list of them."""
         self.known.append(name)
         if name not in self.content and default:
             return default[0]
@@ -173,7 +173,7 @@ class _Fields:
         return value
 
     def names(self, name: str, *default: Any) -> tuple[str, ...]:
-        """Take texts, one or a list."""
+        """Take one text, or a list of texts."""
         self.known.append(name)
         if name not in self.content and default:
             return default[0]

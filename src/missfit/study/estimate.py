@@ -15,9 +15,9 @@ from missfit.networks.network import bucket
 from missfit.study.fit import is_network
 from missfit.study.grid import Cell
 
-# Seconds of one Adam step of one network on 200 rows, on a CPU: whatever its size, and
-# per input and padded unit (measured: 16 inputs with 16 units 16 microseconds, 22 with
-# 64, 56 with 128).
+# Seconds of one Adam step of one network on 200 rows, on a CPU: a constant, and a
+# factor of inputs times padded units (measured with 16 inputs: 16 microseconds with 16
+# units, 22 with 64 and 56 with 128).
 NETWORK_STEP = (12e-6, 1.5e-8)
 EPOCHS = 270  # median until the paper's stopping rule (mixture1, d = 10, n = 75,000)
 BATCH_BYTES = 6 * 2**30  # memory of the tables of networks that train together

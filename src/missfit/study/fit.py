@@ -1,4 +1,4 @@
-"""One data set and its methods: fit, predict, score, and what went wrong."""
+"""Fit, predict and score the methods of one data set, and record failures."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ LONGEST_MESSAGE = 500
 
 
 def fit_cells(cells: Sequence[Cell], folder: str | None = None) -> list[dict]:
-    """Return the records of the methods of one data set, drawn once.
+    """Return the records of the methods of one data set, which is drawn once.
 
-    Runs on one thread: the cells of a study fill the cores, and sums do not depend on
-    their number.
+    This runs on one thread: the cells of a study keep the cores busy, and the results
+    do not depend on the number of threads.
     """
     import_from(folder)
     with threadpool_limits(1):
@@ -62,17 +62,17 @@ def fit_networks(
     folder: str | None = None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Train networks as one batch; hand over the record of each as soon as it is done.
+    """Train networks as one batch; pass on the record of each as soon as it is done.
 
     Parameters
     ----------
     cells : sequence of Cell
     keep : callable
-        Takes a record; called by several threads.
+        Takes a record; it is called by several threads.
     folder : path, optional
-        Where the study's own estimators are.
+        The folder of the study's own estimators.
     stop : threading.Event, optional
-        Once another thread sets it, training ends with InterruptedError.
+        When another thread sets it, training ends with InterruptedError.
     """
     import_from(folder)
     done: set[int] = set()
@@ -115,10 +115,10 @@ def _network_record(cell: Cell, model: Any, parts: Parts, seconds: float) -> dic
 
 
 class _Shares:
-    """Seconds of networks that train together.
+    """The seconds of each of the networks that are trained together.
 
-    Each moment is shared by those that are not done, so that the sum is what the batch
-    takes.
+    The time that passes is shared by the networks that are not done, so that the sum of
+    their seconds is the time of the batch.
     """
 
     def __init__(self, n_networks: int):
@@ -127,7 +127,7 @@ class _Shares:
         self.last = time.perf_counter()
 
     def next(self) -> float:
-        """Return the seconds of a network that is done now."""
+        """Return the seconds of the network that has just been done."""
         now = time.perf_counter()
         self.share += (now - self.last) / self.n_left
         self.n_left -= 1
@@ -142,7 +142,7 @@ def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:
 
 
 def is_network(cell: Cell) -> bool:
-    """Whether the cell's estimator trains in batches with others."""
+    """Return whether the cell's estimator is trained in batches with others."""
     return issubclass(resolved(cell.method.estimator), NetworkRegressor)
 
 
@@ -160,7 +160,7 @@ def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:
 
 
 def _score(y: NDArray, predicted: NDArray) -> dict[str, float]:
-    """MSE, and R2 = 1 - MSE / variance of y over the same rows."""
+    """Return the MSE, and R2 = 1 - MSE / variance of y over the same rows."""
     predicted = predicted.reshape(len(predicted), -1)
     if predicted.shape != (len(y), 1):
         raise ValueError(
@@ -204,7 +204,7 @@ def _record(cell: Cell, message: str) -> dict:
 
 @cache
 def versions() -> str:
-    """Versions of what the numbers come from."""
+    """Return the versions of the libraries that the numbers come from."""
     names = ("missfit", "numpy", "scipy", "scikit-learn", "jax")
     return f"python {platform.python_version()}, " + ", ".join(
         f"{name} {_version(name)}" for name in names
@@ -224,7 +224,7 @@ def _version(name: str) -> str:
 
 @cache
 def device() -> str:
-    """Where networks train: "cpu", or the name of an accelerator."""
+    """Return where networks are trained: "cpu", or the name of an accelerator."""
     try:
         return str(load_trainer().jax.devices()[0].device_kind)
     except ImportError:  # each network's record will say so

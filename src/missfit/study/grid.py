@@ -1,9 +1,9 @@
 """The grid of a study: data sets x methods, frozen; `definition` reads it from TOML.
 
 A cell is one data set and one method. Its key is a digest of everything that its result
-depends on (rows, split, estimator, parameters), and its seed comes from the key, so
-that results do not depend on the order of the cells, and a changed definition never
-takes the results of another.
+depends on (rows, split, estimator, parameters), and its seed comes from the key. So
+results do not depend on the order of the cells, and after a change of the definition
+no result of the old one is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from missfit.study.data import DataSet
 
-FORMAT = 1  # of the keys: raise it when the meaning of a cell changes
+FORMAT = 1  # version of the keys: raise it when the meaning of a cell changes
 FIGURES = (1, 2, 3, 4)
 
 
@@ -36,13 +36,13 @@ class Method:
     Attributes
     ----------
     name : str
-        In tables and figures.
+        The name in tables and figures.
     estimator : str
-        Import path of a class with fit and predict.
+        The import path of a class with fit and predict.
     parameters : str
         Keyword arguments, as JSON with sorted keys.
     settings, d, rows : tuple or None
-        Restrict the method to these; None is everywhere.
+        The method is run only on these; None means everywhere.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Method:
     rows: tuple[int, ...] | None = None
 
     def applies_to(self, data: DataSet) -> bool:
-        """Whether the method is run on a data set."""
+        """Return whether the method is run on a data set."""
         limits = (
             (self.settings, data.setting),
             (self.d, data.d),
@@ -62,7 +62,7 @@ class Method:
         return all(allowed is None or value in allowed for allowed, value in limits)
 
     def build(self, seed: int | None = None) -> Any:
-        """Return the estimator, with ``seed`` as random_state where it is not given."""
+        """Return the estimator, with ``seed`` as random_state if none is given."""
         model = resolved(self.estimator)(**json.loads(self.parameters))
         settable = getattr(model, "get_params", dict)()
         if (
@@ -81,7 +81,7 @@ class Method:
         return json.loads(self.parameters).get(name, default)
 
     def check(self) -> None:
-        """Raise where the estimator could not be built; nothing of it is called."""
+        """Raise where the estimator could not be built, without calling it."""
         kind = resolved(self.estimator)
         try:
             inspect.signature(kind).bind(**json.loads(self.parameters))
@@ -133,7 +133,7 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Digest of all that the result depends on."""
+        """The digest of everything that the result depends on."""
         content = {
             "format": FORMAT,
             "data": self.data.identity(),
@@ -145,7 +145,7 @@ class Cell:
 
     @property
     def seed(self) -> int:
-        """Seed of what is random in the method."""
+        """The seed for what is random in the method."""
         return int(self.key[:12], 16) % 2**31
 
 
@@ -161,7 +161,7 @@ class Study:
     figures : tuple of int
         Which of the paper's figures to draw.
     folder : str or None
-        Where modules of the study's own are imported from.
+        The folder from which the study's own modules are imported.
     """
 
     name: str

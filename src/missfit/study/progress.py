@@ -10,7 +10,7 @@ from missfit.terminal import duration
 
 WIDTH = 24
 PLAIN_EVERY = 15.0  # seconds between lines
-TRUSTED = 10.0  # seconds for which the estimate stands against the measurement
+TRUSTED = 10.0  # the estimate counts like a measurement of this many seconds
 
 
 class Progress:

@@ -1,4 +1,4 @@
-"""The published results and the Bayes rates beside ours."""
+"""The published results and the Bayes rates, to set beside ours."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def published_means() -> Any:
 
 @cache
 def bayes_rates() -> dict[tuple[str, int], float]:
-    """Bayes R2 by setting and d.
+    """Return the Bayes R2 by setting and d.
 
-    The mixtures' are the paper's, exact; the self-masked ones, which the paper could
-    not compute, are `missfit.bayes.bayes_r2` with a million draws
+    For the mixtures it is the paper's, which is exact. For the self-masked setting,
+    where the paper has none, it is `missfit.bayes.bayes_r2` with a million draws
     (``selfmasked_bayes_rates.csv`` in this folder, with standard errors).
     """
     both = [
@@ -43,11 +43,11 @@ def bayes_rates() -> dict[tuple[str, int], float]:
 
 
 def beside_published(table: Any) -> Any:
-    """Return ours against published: one row per setting, d, n, method and split.
+    """Return our results beside the published ones.
 
-    Columns: n_repetitions, r2 and mse (means over our repetitions), r2_median, the
-    published r2_mean, r2_std and mse_mean (NaN where there is none), r2_difference, and
-    r2_bayes.
+    There is one row per setting, d, n, method and split. The columns are n_repetitions,
+    r2 and mse (means over our repetitions), r2_median, the published r2_mean, r2_std
+    and mse_mean (NaN where there is none), r2_difference, and r2_bayes.
     """
     done = table[table["status"] == "ok"]
     ours = done.groupby(KEYS, as_index=False).agg(

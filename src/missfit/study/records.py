@@ -1,9 +1,9 @@
-"""What was measured: records appended to part files, and the tidy table of all of them.
+"""The results: records appended to part files, and the tidy table of all of them.
 
 A run appends one JSON line for each cell to a part file of its own and syncs it to the
-disk; the folder may hold any number of parts, from any number of runs and machines, and
-those of the past may be compressed (.jsonl.gz). A
-line that a kill or a full disk left torn is not read, and its cell is run again.
+disk. The folder may hold any number of part files, from any number of runs and
+machines, and old ones may be compressed (.jsonl.gz). A line that was torn by a kill or
+a full disk is not read, and its cell is run again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Record = dict[str, Any]
 
 
 class PartFile:
-    """The part file that one run appends to; made at the first record."""
+    """The part file that one run appends to; it is made at the first record."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -97,7 +97,8 @@ class PartFile:
 def read_records(folder: Path) -> dict[str, Record]:
     """Return the records of all part files by key.
 
-    Where a cell has several, a success comes before a failure, then the later one.
+    Where a cell has several records, a success is preferred to a failure, and then a
+    later record to an earlier one.
     """
     records: dict[str, Record] = {}
     for path in sorted(folder.glob("part-*.jsonl*")):
@@ -134,7 +135,7 @@ def _parsed(line: bytes) -> Record | None:
 
 
 def _is_sound(record: Record) -> bool:
-    """Whether a record has a key and a status, and its values are of their types."""
+    """Return whether a record has a key and a status, and values of the right types."""
     given = [record[name] for name in FIELDS if name in record]
     kinds = [FIELDS[name] for name in FIELDS if name in record]
     typed = all(map(isinstance, given, kinds))
@@ -147,7 +148,7 @@ def _is_sound(record: Record) -> bool:
 
 
 def finished(records: dict[str, Record]) -> set[str]:
-    """Keys of the cells that need not be run again."""
+    """Return the keys of the cells that need not be run again."""
     return {key for key, record in records.items() if record["status"] == "ok"}
 
 

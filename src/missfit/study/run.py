@@ -1,4 +1,4 @@
-"""Running a study: what is not finished yet, in parallel, appended as it is done."""
+"""Run the cells of a study that have no result yet, in parallel, and record them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from missfit.study.grid import Cell, Study, StudyError
 from missfit.study.progress import Progress
 from missfit.study.records import PartFile, finished, read_records
 
-CPU_BATCH_SECONDS = 60.0  # of networks that train together: what a kill can cost
+CPU_BATCH_SECONDS = 60.0  # of a batch of networks: the most that a kill can cost
 KILLED = (
     "the process that ran this cell was killed twice, the second time alone: it may "
     "need more memory than there is"
@@ -57,10 +57,10 @@ def run(
         Folder of the results; its ``parts`` are only ever added to. Cells that another
         process is running there are left to it.
     jobs : int, optional
-        Cells at a time here, by default one per core.
+        The number of cells to run at a time here, by default one per core.
     scheduler : str, optional
-        Address of a Dask scheduler to run the cells on, as many at a time as it can;
-        networks stay here.
+        Address of a Dask scheduler on which the cells are run, as many at a time as it
+        can; networks are trained here.
     stream : file, optional
         Where progress is shown, by default stderr.
     """
@@ -83,7 +83,7 @@ def run(
 
 
 def _say_who_runs(n_mine: int, n_others: int, out: Path, stream: TextIO) -> None:
-    """Say that other processes are at work on the rest, where that is so."""
+    """Say how many cells other processes are running, if there are any."""
     if n_others and not n_mine:
         raise StudyError(
             f"all {n_others:,} cells that are left in {out} are being run by another "
@@ -124,7 +124,7 @@ def _run_cells(
 
 
 def n_jobs(jobs: int | None) -> int:
-    """Return the number of cells at a time."""
+    """Return the number of cells to run at a time."""
     if jobs is None:
         import joblib
 
@@ -135,13 +135,13 @@ def n_jobs(jobs: int | None) -> int:
 
 
 def pending_cells(study: Study, out: Path) -> list[Cell]:
-    """Cells without a result, each key once."""
+    """Return the cells without a result, each key once."""
     done = finished(read_records(out / "parts"))
     return list({c.key: c for c in study.cells() if c.key not in done}.values())
 
 
 def data_groups(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Cells of equal data together, the longest first."""
+    """Return groups of cells with equal data, the longest first."""
     groups: dict[Any, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.data, []).append(cell)
@@ -151,14 +151,15 @@ def data_groups(cells: Iterable[Cell]) -> list[list[Cell]]:
 def network_batches(
     cells: Sequence[Cell], *, most_seconds: float | None = None
 ) -> Iterator[list[Cell]]:
-    """Networks that train together: of one size of program, within bounded memory.
+    """Yield batches of networks of one size of program, within bounded memory.
 
     Parameters
     ----------
     cells : sequence of Cell
     most_seconds : float, optional
-        Estimated seconds of a batch on one core; by default a minute on a CPU, and no
-        bound on an accelerator, which needs many networks to be busy.
+        The most estimated seconds of a batch on one core. By default it is a minute on
+        a CPU; there is no bound on an accelerator, which needs many networks to be
+        busy.
     """
     if not cells:
         return
@@ -192,8 +193,8 @@ def _run_networks(
 ) -> None:
     """Train networks in batches.
 
-    On an accelerator two at a time: it is busy with one while the tables of the other
-    are prepared, its predictions are scored, or its last few networks train.
+    On an accelerator two batches run at a time: it is busy with one while the tables of
+    the other are prepared, its predictions scored, or its last few networks trained.
     """
     stop = threading.Event()
     records: SimpleQueue[dict | None] = SimpleQueue()  # None: a batch has ended

@@ -1,9 +1,9 @@
 """The paper's four figures, each from the tidy table alone.
 
 Every function takes the table of `missfit.study.read_table` and returns a matplotlib
-Figure; nothing is run or saved but by `save_figures`. Artists of a method have the gid
-``series:METHOD:...`` and those of a dimension ``series:d = 10:...``, by which a report
-can switch them.
+Figure; only `save_figures` writes files. Artists of a method have the gid
+``series:METHOD:...``, and artists of a dimension have ``series:d = 10:...``, by which a
+report can show and hide them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIGURES: dict[int, Callable] = {
 
 
 def possible_figures(table) -> list[int]:
-    """Figures that the rows of a table suffice for."""
+    """Return the numbers of the figures for which a table has enough rows."""
     done = finished(table)
     paper = done[done["setting"].isin(TITLES)]
     networks = paper["method"].str.fullmatch(WIDTH.pattern).astype(bool)

@@ -22,7 +22,7 @@ from missfit.study.figures.panels import (
 
 
 def box_plots(table, *, published: bool = False):
-    """Figure 3: R2 of each method at n = 75,000 and d = 10 over the repetitions."""
+    """Draw Figure 3: R2 of each method over the repetitions, n = 75,000 and d = 10."""
     done = finished(table)
     d = main_dimension(done)
     done = done[(done["d"] == d) | ~done["setting"].isin(TITLES)]

@@ -23,15 +23,16 @@ from missfit.study.figures.panels import (
     title_of,
 )
 
-LOWEST = {"mixture1": 0.35, "mixture3": 0.05, "selfmasked": 0.6}  # of R2 in figure 1
+LOWEST = {"mixture1": 0.35, "mixture3": 0.05, "selfmasked": 0.6}  # R2 axis of figure 1
 
 
 def learning_curves(table, *, published: bool = False):
-    """Figure 1: R2 against training rows at d = 10, a panel for each setting.
+    """Draw Figure 1: R2 against training rows at d = 10, a panel for each setting.
 
-    Test in plain lines: the median over repetitions with its 95 % bootstrap interval,
-    as in the authors' script (the caption says mean, which a few exploding runs ruin);
-    training in dotted lines, the mean. The Bayes rate is the black line.
+    Plain lines show the test R2: the median over repetitions with its 95 % bootstrap
+    interval, as in the authors' script (the paper's caption says mean, which a few
+    exploding runs ruin). Dotted lines show the mean training R2. The black line is the
+    Bayes rate.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def _curve(ax, part, method: str, colour: str) -> None:
         median.append(group["r2"].median())
         low.append(interval[0])
         high.append(interval[1])
-    own = colour in OTHER_COLOURS  # not one of the paper's: what one looks for
+    own = colour in OTHER_COLOURS  # a method beyond the paper's is drawn to stand out
     look: dict[str, Any] = {"lw": 3.0, "zorder": 3} if own else {"lw": 1.8}
     look |= {"color": colour, "label": plain(method), "marker": "o", "ms": 2.5}
     (line,) = ax.plot(n, median, **look)
@@ -108,7 +109,7 @@ def _published_curves(ax, setting: str, d: int, methods: list[str]) -> None:
 
 
 def _split_key(ax) -> None:
-    """Say which lines are training and test."""
+    """Add a legend that says which lines are training and test."""
     from matplotlib.lines import Line2D
 
     main = ax.get_legend()
@@ -122,7 +123,7 @@ def _split_key(ax) -> None:
 
 
 def _lowest(part, methods, usual: float) -> float:
-    """Lower end of the R2 axis: the paper's, or where the medians end."""
+    """Return the lower end of the R2 axis: the paper's, or below all medians."""
     rows = part[part["method"].isin(methods)]
     medians = rows.groupby(["method", "n", "split"])["r2"].median()
     if not np.isfinite(usual):

@@ -24,7 +24,7 @@ SHOWN = {  # widths of the MLP in figures 1 and 3
 
 
 def shown_methods(table, setting: str) -> list[str]:
-    """Methods of figures 1 and 3: the linear ones, three widths, and any others."""
+    """Return the methods of figures 1 and 3: linear, three widths, and others."""
     there = list(table["method"].unique())
     known = [*COLOURS, *SHOWN.get(setting, ())]
     others = [m for m in there if m not in known and not _is_other_width(m, setting)]
@@ -36,7 +36,7 @@ def _is_other_width(method: str, setting: str) -> bool:
 
 
 def colour_of(method: str, methods: list[str]) -> str:
-    """Colour of a method among those drawn."""
+    """Return the colour of a method among those drawn."""
     if method in COLOURS:
         return COLOURS[method]
     widths = [m for m in methods if is_width(m)]
@@ -48,7 +48,9 @@ def colour_of(method: str, methods: list[str]) -> str:
 
 
 def parameters_of(method: str, setting: str, d: int) -> int:
-    """Parameters of a method of the paper; the units of an MLP depend on the setting.
+    """Return the number of parameters of a method of the paper.
+
+    The units of an MLP depend on the setting.
 
     >>> [parameters_of(m, "mixture1", 10) for m in ("ExpandedLR", "MLP W1")]
     [6144, 221]
@@ -60,7 +62,7 @@ def parameters_of(method: str, setting: str, d: int) -> int:
 
 
 def is_width(method: str) -> bool:
-    """Whether a name is that of one of the paper's widths, such as "MLP W0.3".
+    """Return whether a method is an MLP of one of the paper's widths ("MLP W0.3").
 
     >>> is_width("MLP W0.3"), is_width("MLP Wide")
     (True, False)
@@ -69,7 +71,7 @@ def is_width(method: str) -> bool:
 
 
 def units_of(method: str, setting: str, d: int) -> int:
-    """Hidden units of "MLP Wx": x d, or x 2^d for mixture 3.
+    """Return the hidden units of "MLP Wx": x d, or x 2^d for mixture 3.
 
     >>> units_of("MLP W0.3", "mixture1", 10), units_of("MLP W0.5", "mixture3", 10)
     (3, 512)

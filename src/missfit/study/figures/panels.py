@@ -55,7 +55,7 @@ def panels(settings: list[str], n_rows: int = 1, **options):
 
 
 def median_interval(values: NDArray, level: float = 0.95) -> tuple[float, float]:
-    """Bootstrap interval of the median, the same in every run.
+    """Return the bootstrap interval of the median, the same in every run.
 
     >>> median_interval(np.array([1.0]))
     (1.0, 1.0)
@@ -68,7 +68,7 @@ def median_interval(values: NDArray, level: float = 0.95) -> tuple[float, float]
 
 
 def mark_published(ax, x, y, colour: str, name: str) -> None:
-    """Light marks for what is published."""
+    """Draw light marks for published values."""
     (marks,) = ax.plot(
         x, y, ls="none", marker="D", ms=5, mfc="none", mec=colour, alpha=0.5
     )
@@ -76,7 +76,7 @@ def mark_published(ax, x, y, colour: str, name: str) -> None:
 
 
 def add_dimension_key(fig, dimensions) -> None:
-    """Say below the panels which colour is which number of features."""
+    """Add a legend below the panels: the colour of each number of features."""
     from matplotlib.lines import Line2D
 
     keys = [

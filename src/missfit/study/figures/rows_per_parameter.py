@@ -1,4 +1,4 @@
-"""Figure 2: how far from the Bayes rate, against training rows per parameter."""
+"""Figure 2: the distance to the Bayes rate against training rows per parameter."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from missfit.study.figures.panels import (
 from missfit.study.published import bayes_rates
 
 SCALED = {"mixture1": "MLP W2", "mixture3": "MLP W0.5", "selfmasked": "MLP W2"}
-FARTHEST = {"mixture1": 100, "mixture3": 100, "selfmasked": 30}  # rows a parameter
+FARTHEST = {"mixture1": 100, "mixture3": 100, "selfmasked": 30}  # rows per parameter
 
 
 def rows_per_parameter(table, *, published: bool = False):
-    """Figure 2: R2 - Bayes R2 against training rows per parameter, for every d.
+    """Draw Figure 2: R2 - Bayes R2 against training rows per parameter, for every d.
 
-    The MLP (2d units, 2^d / 2 for mixture 3) and ExpandedLR; training above, test
-    below; medians. The colour is d, the line style the method.
+    It shows medians of the MLP (2d units, 2^d / 2 for mixture 3) and of ExpandedLR,
+    training rows above and test rows below. The colour shows d, and the line style
+    shows the method.
     """
     done = finished(table)
     done = done[done["setting"].isin(TITLES)]

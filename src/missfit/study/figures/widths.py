@@ -1,4 +1,4 @@
-"""Figure 4: how far from the Bayes rate, against the width of the network."""
+"""Figure 4: the distance to the Bayes rate against the width of the network."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from missfit.study.published import bayes_rates
 
 
 def widths(table, *, published: bool = False):
-    """Figure 4: R2 - Bayes R2 of the MLP against its width, a line for each d.
+    """Draw Figure 4: R2 - Bayes R2 of the MLP against its width, a line for each d.
 
-    At the largest n (the paper: 75,000, and 375,000 for mixture 3). As in the authors'
-    script, networks of fewer than 4 units are left out.
+    It shows the largest n (in the paper 75,000, and 375,000 for mixture 3). As in the
+    authors' script, networks of fewer than 4 units are left out.
     """
     done = finished(table)
     done = done[
