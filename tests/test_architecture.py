@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "theory": "bayes moments simulate tables",
     "study": "networks simulate tables terminal theory writing",
     "compare": "auto estimators evidence moments networks tables",
-    "report": "compare evidence moments study writing",
+    "report": "compare evidence moments study terminal writing",
     "workflow": "auto compare estimators moments report tables writing",
     "cli": "compare report simulate study tables terminal workflow writing",
     "__main__": "cli",

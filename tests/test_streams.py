@@ -159,7 +159,7 @@ def test_errors_name_the_chunk(rng):
         EMLR().fit(chunks_of(500, X, y, nothing))
     with pytest.raises(ValueError, match=r"chunk 0.*negative"):
         EMLR().fit(chunks_of(500, X, y, nothing - 1))
-    with pytest.raises(TypeError, match="MICELR needs the rows in memory"):
+    with pytest.raises(TypeError, match="MICELR needs all rows in memory"):
         MICELR().fit(chunks_of(500, X, y), None)
     with pytest.raises(ValueError, match="fewer than the 3 folds"):
         ExpandedLR().fit(iter([(X[:2], y[:2])]))

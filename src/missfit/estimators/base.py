@@ -35,9 +35,10 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
         """Return X and y as float64 and remember the features, or compare them."""
         if comes_in_chunks(X):
             raise TypeError(
-                f"X is {type(X).__name__}, a source of chunks, but here "
-                f"{type(self).__name__} needs the rows in memory. Read them first, or "
-                "call fit of a predictor that has fit_moments, such as EMLR."
+                f"{type(self).__name__} needs all rows in memory here, and X is of "
+                f"type {type(X).__name__}, whose rows come in chunks. Read them into an "
+                "array or a frame first, or use a predictor that takes chunks, such as "
+                "EMLR."
             )
         X, y, _ = named_columns(X, y)
         y = y if y is None else target_values(y)

@@ -60,8 +60,9 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
     """Return the rows of positive weight; X stays as it is."""
     if comes_in_chunks(X):
         raise TypeError(
-            f"X is {type(X).__name__}, a source of chunks, but here the rows are "
-            "needed in memory. Read them first."
+            "the calibration needs all rows in memory, and X is of type "
+            f"{type(X).__name__}, whose rows come in chunks. Read them into an array or "
+            "a frame first."
         )
     X, y, sample_weight = named_columns(X, y, sample_weight)
     X = as_table(X)

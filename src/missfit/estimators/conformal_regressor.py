@@ -153,9 +153,10 @@ class ConformalRegressor(NanRegressor):
         y : array-like of shape (n,), or str
             The target, or the name of its column in X.
         sample_weight : array-like of shape (n,), or str, optional
-            How much rows count, up to a factor, in the fit of the estimator and in the
-            calibration; or the name of their column. Coverage is then that of the
-            weighted rows, and unequal weights leave fewer effective rows.
+            The weights of the rows in the fit of the estimator, which takes them in
+            its own sense, and in the calibration, where only their ratios matter; or
+            the name of their column. Coverage is then that of the weighted rows, and
+            unequal weights leave fewer effective rows.
         groups : array-like of shape (n,), optional
             Rows of one group (a school, a patient) are fitted or held out together and
             count as one draw, so that the intervals are those of new groups; passed on

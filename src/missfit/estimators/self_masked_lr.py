@@ -83,10 +83,9 @@ class SelfMaskedLR(NanRegressor):
 
     Notes
     -----
-    It sees rows: expectation propagation is row by row, so that there is no
-    `fit_moments`. A feature missing only at predict, or with fewer than 10 observed
-    values, is taken as missing at random. A feature without two different values at
-    fit is ignored. Without missing values it is EMLR.
+    Expectation propagation is row by row: there is no `fit_moments`. A feature missing
+    only at predict, or with fewer than 10 observed values, is taken as missing at
+    random, one without two values is ignored. Without missing values it is EMLR.
 
     Examples
     --------
