@@ -36,8 +36,8 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
         if comes_in_chunks(X):
             raise TypeError(
                 f"{type(self).__name__} needs all rows in memory here, and X is of "
-                f"type {type(X).__name__}, whose rows come in chunks. Read them into an "
-                "array or a frame first, or use a predictor that takes chunks, such as "
+                f"type {type(X).__name__}, whose rows come in chunks. Read them into "
+                "an array or a frame first, or use a predictor that takes chunks, such as "
                 "EMLR."
             )
         X, y, _ = named_columns(X, y)

@@ -61,8 +61,8 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
     if comes_in_chunks(X):
         raise TypeError(
             "the calibration needs all rows in memory, and X is of type "
-            f"{type(X).__name__}, whose rows come in chunks. Read them into an array or "
-            "a frame first."
+            f"{type(X).__name__}, whose rows come in chunks. Read them into an array "
+            "or a frame first."
         )
     X, y, sample_weight = named_columns(X, y, sample_weight)
     X = as_table(X)
