@@ -37,8 +37,8 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
             raise TypeError(
                 f"{type(self).__name__} needs all rows in memory here, and X is of "
                 f"type {type(X).__name__}, whose rows come in chunks. Read them into "
-                "an array or a frame first, or use a predictor that takes chunks, such as "
-                "EMLR."
+                "an array or a frame first, or use a predictor that takes chunks, such "
+                "as EMLR."
             )
         X, y, _ = named_columns(X, y)
         y = y if y is None else target_values(y)
