@@ -9,7 +9,7 @@ import pytest
 from sklearn.model_selection import KFold, cross_val_predict, train_test_split
 
 from missfit import EMLR, study
-from missfit.compare import compare_table
+from missfit.compare import CompareOptions, compare_table
 from missfit.compare.candidates import candidate
 from missfit.study.records import read_records
 from missfit.tables.read import column_names
@@ -86,7 +86,9 @@ def fitted(table, target):
 def compared(table):
     """Predictions of a comparison, which encodes the columns first."""
     training = read_training(table, "y")
-    (trial,) = compare_table(training, [candidate("EMLR")], n_folds=3).trials
+    (trial,) = compare_table(
+        training, [candidate("EMLR")], CompareOptions(n_folds=3)
+    ).trials
     assert not trial.failure
     return trial.predictions
 
