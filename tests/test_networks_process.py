@@ -31,8 +31,14 @@ def output_of(code, **environment):
     return run.stdout
 
 
+def threads_of_blas():
+    """Threads of each BLAS library; those of OpenMP belong to a thread of Python."""
+    libraries = threadpool_info()
+    return [one["num_threads"] for one in libraries if one["user_api"] == "blas"]
+
+
 def test_contexts_that_overlap_leave_the_threads_of_blas_as_they_were():
-    before = [library["num_threads"] for library in threadpool_info()]
+    before = threads_of_blas()
     first_is_in, second_is_in = threading.Event(), threading.Event()
 
     def enter_first_and_leave_first():
@@ -46,9 +52,9 @@ def test_contexts_that_overlap_leave_the_threads_of_blas_as_they_were():
         with ONE_BLAS_THREAD:
             second_is_in.set()
             first.result()
-            inside = [library["num_threads"] for library in threadpool_info()]
+            inside = threads_of_blas()
     assert set(inside) == {1}
-    assert [library["num_threads"] for library in threadpool_info()] == before
+    assert threads_of_blas() == before
 
 
 def test_fits_side_by_side_leave_the_threads_of_blas_as_they_were():
