@@ -73,8 +73,8 @@ def csv_numbers(
             yield values
             done += len(values)
     except (ImportError, ValueError, OSError, NotImplementedError):
-        # what Arrow does not read (its errors are of the last three types), pandas reads
-        # or refuses with the column and the row
+        # Arrow's errors are of the last three types; what it does not read, pandas
+        # reads, or refuses with the column and the row
         yield from _numbers_after(path, columns, done, max(1, doubles // len(columns)))
 
 
