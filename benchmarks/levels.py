@@ -30,9 +30,9 @@ from missfit import (
     FactorizedLR,
     SelfMaskedLR,
 )
-from missfit.compare import compare_table
-from missfit.compare.candidates import candidate
-from missfit.compare.diagnosis import why_missing
+from missfit.comparison import compare_table
+from missfit.comparison.candidates import candidate
+from missfit.comparison.diagnosis import why_missing
 from missfit.evidence.mechanism import mechanism, rows_of
 from missfit.tables.training import TrainingTable
 

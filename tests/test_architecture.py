@@ -37,10 +37,10 @@ MAY_IMPORT = {
     "bayes": "gaussian moments simulate tables",
     "theory": "bayes moments simulate tables",
     "study": "networks simulate tables terminal theory writing",
-    "compare": "auto estimators evidence moments networks tables",
-    "report": "compare evidence moments study terminal writing",
-    "workflow": "auto compare estimators moments report tables writing",
-    "cli": "compare report simulate study tables terminal workflow writing",
+    "comparison": "auto estimators evidence moments networks tables",
+    "report": "comparison evidence moments study terminal writing",
+    "workflow": "auto comparison estimators moments report tables writing",
+    "cli": "comparison report simulate study tables terminal workflow writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.
@@ -50,7 +50,7 @@ HEAVY = {
     "dask": "estimators",
     "distributed": "study",
     "matplotlib": "estimators report study",
-    "pandas": "cli compare estimators study tables",
+    "pandas": "cli comparison estimators study tables",
     "pyarrow": "tables",
     "skops": "workflow",
     "polars": "estimators",

@@ -20,22 +20,22 @@ from sklearn.pipeline import make_pipeline
 from conftest import random_cov
 from missfit import EMLR, TableEncoder
 from missfit.cli import main
-from missfit.compare import (
+from missfit.comparison import (
     CompareOptions,
     Comparison,
     Trial,
     compare_table,
     diagnose,
 )
-from missfit.compare.candidates import CANDIDATES, Candidate, candidate
-from missfit.compare.diagnosis import (
+from missfit.comparison.candidates import CANDIDATES, Candidate, candidate
+from missfit.comparison.diagnosis import (
     count_groups,
     mask_evidence,
     self_masking_trial,
     why_missing,
     worth_of_measuring,
 )
-from missfit.compare.learning_curve import CurvePoint, learning_curve
+from missfit.comparison.learning_curve import CurvePoint, learning_curve
 from missfit.moments.patterns import group_rows
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.learning_curve import more_rows
@@ -197,7 +197,7 @@ MEAN = Candidate("mean", lambda _: DummyRegressor(), "DummyRegressor()", "the me
 def test_a_slow_candidate_that_is_clearly_behind_is_left_out_and_says_so(
     rng, monkeypatch
 ):
-    monkeypatch.setattr("missfit.compare.trials.PATIENCE", 0.0)
+    monkeypatch.setattr("missfit.comparison.trials.PATIENCE", 0.0)
     X, y = gaussian(rng, 400)
     tried = [QUICK[0], MEAN, QUICK[1]]
     found = compare_table(table_of(X, y), tried)
@@ -217,7 +217,7 @@ def test_a_slow_candidate_that_is_clearly_behind_is_left_out_and_says_so(
 
 
 def test_what_is_left_out_is_printed_and_reported(rng, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("missfit.compare.trials.PATIENCE", 0.0)
+    monkeypatch.setattr("missfit.comparison.trials.PATIENCE", 0.0)
     monkeypatch.setattr("missfit.workflow.compare.CANDIDATES", [QUICK[0], MEAN])
     X, y = gaussian(rng, 200)
     table_of(X, y).X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
@@ -585,7 +585,7 @@ def test_patterns_are_found_once_and_a_score_does_not_depend_on_other_trials(
         calls.append(mask.shape)
         return group_rows(mask)
 
-    monkeypatch.setattr("missfit.compare.comparison.group_rows", counted)
+    monkeypatch.setattr("missfit.comparison.results.group_rows", counted)
     diagnosis = diagnose(found)
     table_report(found, diagnosis, "")
     assert calls == [(200, 3)]

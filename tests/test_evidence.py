@@ -12,9 +12,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from conftest import hide, random_cov
 from missfit import EMLR, AutoRegressor
-from missfit.compare import CompareOptions, compare_table
-from missfit.compare.candidates import candidate
-from missfit.compare.diagnosis import why_missing, worth_of_measuring
+from missfit.comparison import CompareOptions, compare_table
+from missfit.comparison.candidates import candidate
+from missfit.comparison.diagnosis import why_missing, worth_of_measuring
 from missfit.evidence.mechanism import (
     Mechanism,
     Relation,

@@ -16,7 +16,7 @@ from missfit import (
     FactorizedLR,
     PatternMoments,
 )
-from missfit.compare.candidates import candidate
+from missfit.comparison.candidates import candidate
 from missfit.moments.patterns import all_patterns
 
 RARE = pytest.mark.filterwarnings("ignore:.*fewer rows than coefficients:UserWarning")

@@ -12,7 +12,7 @@ import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
 from missfit import EMLR, ConformalRegressor, TableEncoder
-from missfit.compare.candidates import CANDIDATES
+from missfit.comparison.candidates import CANDIDATES
 from missfit.tables.training import TrainingTable
 from missfit.workflow.archive import packed
 from missfit.workflow.fit import fit_table

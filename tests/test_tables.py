@@ -9,8 +9,8 @@ import pytest
 from sklearn.model_selection import KFold, cross_val_predict, train_test_split
 
 from missfit import EMLR, study
-from missfit.compare import CompareOptions, compare_table
-from missfit.compare.candidates import candidate
+from missfit.comparison import CompareOptions, compare_table
+from missfit.comparison.candidates import candidate
 from missfit.study.records import read_records
 from missfit.tables.read import column_names
 from missfit.tables.training import read_training

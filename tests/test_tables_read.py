@@ -265,21 +265,26 @@ def test_damaged_feather_files_are_refused_and_do_not_kill_the_process(
     assert int(done.stdout) > 50  # the rest is damage that shows nowhere, or in values
 
 
+@pytest.mark.slow  # a ratio of times, which a busy machine disturbs
 def test_the_time_to_read_grows_as_the_columns_do(tmp_path):
-    """Against pandas on the same file, in seconds of the processor; 30 times before."""
-    n_columns = 12_000
+    """Four times the columns take four times the time, not sixteen times."""
+    seconds = [_seconds_to_read(tmp_path, n_columns) for n_columns in (5_000, 20_000)]
+    assert seconds[1] < 9 * seconds[0]
+
+
+def _seconds_to_read(folder, n_columns):
+    """Return the least processor time of three readings of a table this wide."""
     names = [f"c{j}" for j in range(n_columns)] + ["y"]
     row = ",".join(["1"] * n_columns)
     text = "\n".join([",".join(names), *(f"{row},{k}" for k in range(3))])
-    (tmp_path / "t.csv").write_text(text)
-    start = time.process_time()
-    frame = pd.read_csv(tmp_path / "t.csv")
-    theirs = time.process_time() - start
-    start = time.process_time()
-    table = read_training(tmp_path / "t.csv", "y", least_rows=2)
-    ours = time.process_time() - start
-    assert table.X.shape == (len(frame), n_columns)
-    assert ours < 6 * theirs + 0.5
+    (folder / "t.csv").write_text(text)
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        table = read_training(folder / "t.csv", "y", least_rows=2)
+        seconds.append(time.process_time() - start)
+        assert table.X.shape == (3, n_columns)
+    return min(seconds)
 
 
 def test_an_index_of_pandas_is_a_column_like_the_others(tmp_path):

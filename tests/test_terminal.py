@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from missfit.compare.candidates import CANDIDATES
+from missfit.comparison.candidates import CANDIDATES
 from missfit.terminal import Status
 
 pty = pytest.importorskip("pty")

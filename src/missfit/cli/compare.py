@@ -16,7 +16,7 @@ from missfit.cli.options import (
 from missfit.terminal import Status, note, tell
 
 if TYPE_CHECKING:
-    from missfit.compare.options import CompareOptions
+    from missfit.comparison.options import CompareOptions
 
 ENOUGH = 0.1  # share of the work from which the time that is left is estimated
 
@@ -105,7 +105,7 @@ def _compare(arguments) -> None:
 
 def _options(arguments) -> CompareOptions:
     """Return what the command line says about the comparison."""
-    from missfit.compare.options import CompareOptions
+    from missfit.comparison.options import CompareOptions
 
     return CompareOptions(
         drop=arguments.drop,

@@ -8,7 +8,7 @@ from missfit.terminal import Status, note, tell
 
 def add_fit(commands) -> None:
     """Add `missfit fit DATA --target COLUMN --model FILE`."""
-    from missfit.compare.candidates import CANDIDATES, DEFAULT
+    from missfit.comparison.candidates import CANDIDATES, DEFAULT
 
     parser = commands.add_parser(
         "fit",

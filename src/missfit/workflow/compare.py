@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from missfit.compare import (
+from missfit.comparison import (
     CompareOptions,
     Comparison,
     Diagnosis,
@@ -16,8 +16,8 @@ from missfit.compare import (
     compare_table,
     diagnose,
 )
-from missfit.compare.candidates import CANDIDATES, Candidate, candidate
-from missfit.compare.options import LEAST_ROWS
+from missfit.comparison.candidates import CANDIDATES, Candidate, candidate
+from missfit.comparison.options import LEAST_ROWS
 from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
@@ -56,7 +56,7 @@ def advise(
     options : CompareOptions, optional
         Which columns are used, and how the predictors are compared.
     on_start, on_trial : callable, optional
-        Called as by `missfit.compare.compare_table`.
+        Called as by `missfit.comparison.compare_table`.
     """
     options, out = options or CompareOptions(), Path(out)
     if out.exists() and not out.is_dir():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.compare.candidates import DEFAULT, candidate
+from missfit.comparison.candidates import DEFAULT, candidate
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.tables.problems import TableError
 from missfit.tables.training import TrainingTable
@@ -29,7 +29,7 @@ def fit_table(
     table : TrainingTable
         Where it has groups, all rows of a group are either fitted or calibrate.
     predictor : str
-        The name of a candidate, see `missfit.compare.candidates`.
+        The name of a candidate, see `missfit.comparison.candidates`.
     categorical : sequence of str
         Columns whose values are categories, whatever they look like.
     coverage : float

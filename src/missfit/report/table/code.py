@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from missfit.compare import CompareOptions, Comparison
-from missfit.compare.candidates import Candidate
+from missfit.comparison import CompareOptions, Comparison
+from missfit.comparison.candidates import Candidate
 from missfit.report.page import Html, element, paragraph, section
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from missfit.compare import Comparison, Diagnosis
+from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Column, Html, figure, section, table
 from missfit.report.table import figures
 from missfit.report.table.rivals import rivals_by_score

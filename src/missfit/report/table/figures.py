@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.compare import Comparison, Diagnosis
+from missfit.comparison import Comparison, Diagnosis
 from missfit.study.figures.panels import plain
 
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missfit.compare import Comparison, Diagnosis
+from missfit.comparison import Comparison, Diagnosis
 from missfit.evidence.words import sentences
 from missfit.report.page import Column, Html, paragraph, section, table
 

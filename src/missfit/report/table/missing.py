@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from missfit.compare import Comparison
+from missfit.comparison import Comparison
 from missfit.report.page import Html, figure, paragraph, section
 from missfit.report.table import figures
 

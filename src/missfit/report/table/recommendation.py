@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missfit.compare import Comparison, Diagnosis
+from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Html, element, facts, paragraph, section
 from missfit.report.table.rivals import rivals_by_score
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from missfit.compare import Comparison, Diagnosis
+from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import page
 from missfit.report.table.code import code_section
 from missfit.report.table.errors import errors_section

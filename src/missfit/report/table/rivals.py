@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missfit.compare import Comparison
+from missfit.comparison import Comparison
 
 
 def rivals_by_score(comparison: Comparison) -> list[str]:

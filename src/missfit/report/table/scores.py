@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from missfit.compare import Comparison, Trial
+from missfit.comparison import Comparison, Trial
 from missfit.report.page import (
     Column,
     Html,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missfit.compare import Comparison, Diagnosis
+from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Html, figure, paragraph, section
 from missfit.report.table import figures
 

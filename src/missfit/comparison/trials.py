@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from missfit.auto.heldout import Gain, paired_gain
-from missfit.compare.candidates import Candidate
-from missfit.compare.comparison import Comparison, Trial
-from missfit.compare.options import CompareOptions
+from missfit.comparison.candidates import Candidate
+from missfit.comparison.options import CompareOptions
+from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import TableEncoder
 from missfit.tables.training import TrainingTable
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
-from missfit.compare.comparison import Comparison, Trial
-from missfit.compare.learning_curve import CurvePoint, learning_curve
+from missfit.comparison.learning_curve import CurvePoint, learning_curve
+from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import EMLR, ConformalRegressor
 from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs

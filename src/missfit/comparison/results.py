@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from missfit.compare.candidates import Candidate
+from missfit.comparison.candidates import Candidate
 from missfit.estimators import TableEncoder
 from missfit.evidence.mechanism import Rows, rows_of
 from missfit.moments.patterns import PatternGroups, group_rows

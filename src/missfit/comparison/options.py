@@ -28,7 +28,7 @@ class CompareOptions:
         Number of folds of the cross-validation.
     max_rows : int
         A table with more rows is compared on this many of them, drawn by
-        `missfit.compare.trials.drawn_rows`.
+        `missfit.comparison.trials.drawn_rows`.
     n_jobs : int
         Number of processes.
     seed : int
