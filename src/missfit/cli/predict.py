@@ -5,7 +5,13 @@ from __future__ import annotations
 import errno
 import sys
 
-from missfit.cli.options import TABLE_HELP, UsageError, check_new_file
+from missfit.cli.options import (
+    TABLE_HELP,
+    UsageError,
+    add_file_options,
+    check_new_file,
+    read_options,
+)
 from missfit.terminal import Status, note, tell
 
 
@@ -19,6 +25,7 @@ def add_predict(commands) -> None:
     )
     parser.add_argument("model", help="A model file that missfit fit has written.")
     parser.add_argument("data", help=TABLE_HELP)
+    add_file_options(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -45,6 +52,7 @@ def _predict(arguments) -> None:
             model,
             arguments.data,
             arguments.out,
+            read_options(arguments),
             warn=notes.append,
             on_rows=lambda n: status.update(
                 f"predicted {n:,} rows of {arguments.data}"

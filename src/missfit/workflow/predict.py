@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from missfit.tables.columns import shown
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError, guess
 from missfit.tables.read import column_names, read_chunks
 from missfit.workflow.model_file import ModelFileError, TableModel
@@ -26,6 +27,7 @@ def predict_file(
     model: TableModel,
     data: str | Path,
     out: str | Path | None = None,
+    options: ReadOptions | None = None,
     *,
     warn: Callable[[str], None] = lambda text: None,
     on_rows: Callable[[int], None] = lambda n_rows: None,
@@ -46,6 +48,8 @@ def predict_file(
         A table with the columns of the model; other columns are ignored.
     out : str or Path, optional
         The CSV file to write; standard output where it is not given.
+    options : ReadOptions, optional
+        How this file is to be read, where it differs from the table at fit.
     warn : callable
         Called with the text of each warning, such as that of a new level.
     on_rows : callable
@@ -53,11 +57,11 @@ def predict_file(
     on_end : callable
         Called when all rows are predicted, before standard output is written.
     """
-    check_columns(model, data)
+    check_columns(model, data, options)
     if out is not None and Path(out).suffix in (".parquet", ".feather", ".arrow"):
         raise TableError(f"{out}: predictions are written as CSV; name it .csv.")
     watch = Watch(model)
-    chunks = read_chunks(data, model.columns, text=_text_columns(model))
+    chunks = read_chunks(data, model.columns, options, text=_text_columns(model))
     with _sink(out) as write, contextlib.closing(chunks):
         write(HEADER)
         for frame in chunks:
@@ -69,9 +73,11 @@ def predict_file(
     return watch.n_rows
 
 
-def check_columns(model: TableModel, data: str | Path) -> None:
+def check_columns(
+    model: TableModel, data: str | Path, options: ReadOptions | None = None
+) -> None:
     """Raise where a table lacks a column of the model; guess which one was meant."""
-    names = column_names(data)
+    names = column_names(data, options)
     there, asked = set(names), {*model.columns, model.target}
     absent = [column for column in model.columns if column not in there]
     if absent:
