@@ -1,4 +1,4 @@
-"""What a user says about a table: how it is checked, and how it is said in a command."""
+"""What a user says about a table: how it is said, and what is refused."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_one_string_is_not_taken_as_its_letters():
 
 
 def test_two_kinds_of_one_column_are_refused():
-    with pytest.raises(UsageError, match="--as 'a': .* as category and as number"):
+    with pytest.raises(UsageError, match=r"--as 'a': .* as category and as number"):
         said("--as", "a=number", "--categorical", "a")
 
 
