@@ -28,7 +28,7 @@ _BESIDE = words_in(
     """na n/a n.a. n.a n/k nk nan nat nil null none #n/a #na missing unknown unk
     undefined unspecified unavailable blank empty void tbd tba nd n.d. dk k.a.
     inconnu unbekannt fehlt manquant desconocido refused - -- --- – — _ ? ?? ??? .
-    .. ... … * ** # x xx xxx / \\ \\n"""
+    .. ... … * ** # / \\ \\n"""
 ) | {
     "not available",
     "not applicable",

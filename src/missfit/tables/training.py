@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -176,11 +176,15 @@ def _target(
         return decision.reading.numbers(column).values, decision
     if kind == "empty":
         raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
+    what = "dates" if kind == "date" else "text"
     row = int(np.argmax(~column.missing))
+    held = f"{what}, such as {shown(str(series.iloc[row]))} in row {row}"
+    as_numbers = replace(decision.reading, kind="number", format=None)
+    numbers = as_numbers.numbers(column)
+    if not np.isnan(numbers.values).all():
+        held = str(as_numbers.misfits(column, numbers.unfit))
     raise TableError(
-        f"{path}: the target {shown(name)} holds "
-        f"{'dates' if kind == 'date' else 'text'}, such as "
-        f"{shown(str(series.iloc[row]))} in row {row}; missfit predicts numbers. "
+        f"{path}: the target {shown(name)} holds {held}; missfit predicts numbers. "
         "Encode it as numbers, or choose another target."
     )
 
