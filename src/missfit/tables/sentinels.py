@@ -33,7 +33,8 @@ LEAST_LEVELS = 5  # different other values: -1, 0 and 1 are codes
 FEW_LEVELS = 2  # the same, for a number as far as 99 is from 0 and 1
 FAR = 20.0  # ranges of the other values that are as far
 MARGIN = 1.0  # ranges between the others and a number that is repeated
-WIDE = 10.0  # the same for a number that stands there once
+WIDE = 10.0  # the same for a number that stands there once, and is this large:
+LARGE = 500.0  # 99 days of 7 may be a slip of the pen
 SMALL = 9.0  # numbers up to this are natural values so often that they must pile up:
 SHARE = 0.01  # of the rows must hold them
 PILE = 10.0  # times as often as any other value, for a number among the others
@@ -124,7 +125,9 @@ def _are_far(values: NDArray, rows: NDArray, n: int) -> bool:
     repeated = rows[:n].min() > 1
     if last < 0 <= others[0] and others[-1] > 0:
         return bool(repeated or gap > span)
-    return bool(gap > (MARGIN if repeated else WIDE) * span)
+    if repeated:
+        return bool(gap > MARGIN * span)
+    return abs(last) > LARGE and bool(gap > WIDE * span)
 
 
 def _piled(values: NDArray, rows: NDArray, found: list[float]) -> list[float]:
