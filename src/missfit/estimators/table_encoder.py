@@ -242,7 +242,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if one.kind == "category":
                 out[:, place] = self._dummies(column, one, j)
             elif one.kind in ("identifier", "text"):
-                out[:, place] = _mask_alone(column, one)[:, None]
+                out[:, place] = np.where(one.seen(column), 0.0, np.nan)[:, None]
             else:
                 numbers, unfit = one.numbers(column)
                 out[:, place] = numbers[:, None]
@@ -374,13 +374,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def _array_or_masked(column: NDArray, name: str) -> Column:
     """Read a column of an array, or of a masked one."""
     return array_column(np.ma.getdata(column), name, np.ma.getmaskarray(column))
-
-
-def _mask_alone(column: Column, one: ColumnReading) -> NDArray[np.float64]:
-    """Return 0 where a column has a value, NaN where it is missing."""
-    column = column.as_objects()
-    lost = [level is None for level in one.levels(column)]
-    return np.where(lost, np.nan, 0.0)[column.codes]
 
 
 def _pool_name(levels: list[str]) -> str:

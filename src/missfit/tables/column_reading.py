@@ -124,6 +124,14 @@ class ColumnReading:
             return is_mark_beside(text)
         return self.kind == "boolean" and is_sign(text)
 
+    def seen(self, column: Column) -> NDArray[np.bool_]:
+        """Return which rows of a column of text or ids are not missing."""
+        if column.typed:
+            return ~column.missing
+        return np.array([level is not None for level in self.levels(column)])[
+            column.codes
+        ]
+
     def levels(self, column: Column) -> list[str | None]:
         """Text of each distinct value of a column of objects, None for missing ones."""
         return [
@@ -143,7 +151,12 @@ class ColumnReading:
             numbers = np.where(column.missing | unfit, np.nan, values)
             return Numbers(self._without_sentinels(numbers), unfit)
         column = column.as_objects()
-        values, lost = self.distinct(column.values)
+        return self.rows(column, *self.distinct(column.values))
+
+    def rows(
+        self, column: Column, values: NDArray[np.float64], lost: NDArray[np.bool_]
+    ) -> Numbers:
+        """Return the rows of a column whose distinct values are read already."""
         unfit = np.isnan(values) & ~lost
         values = self._without_sentinels(values)
         return Numbers(values[column.codes], unfit[column.codes])
@@ -170,7 +183,7 @@ class ColumnReading:
             if is_missing(value):
                 lost[k] = True
             elif not isinstance(value, str):
-                numbers[k] = self._object(value)
+                numbers[k] = self.read_object(value)
             elif self.is_mark(value):
                 lost[k] = True
             else:
@@ -188,7 +201,7 @@ class ColumnReading:
             return (self.format or ISO).numbers(texts)
         return (self.format or PLAIN).numbers(texts)
 
-    def _object(self, value: Any) -> float:
+    def read_object(self, value: Any) -> float:
         """Return an object that is no text as a number, NaN where it does not fit."""
         if self.kind == "date":
             days = days_of_object(value)

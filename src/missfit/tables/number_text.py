@@ -19,6 +19,7 @@ MOST_TEXT = 64  # characters of a number with all that stands around it
 
 _MONEY = r"[A-Za-z]{0,3}\.?[$€£¥₹₽₩₺₪฿]|[A-Za-z]{2,3}\.?(?=[\s\d(+-])|R(?=\s?\d)"
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_SIMPLE = re.compile(r"(-?)([$€£]?) ?(\d[\d.,]*) ?([%€£$]?)")  # most of them, faster
 _NUMERAL = re.compile(
     rf"""(?P<bound>(?:[<>≤≥~≈]=?|ca\.?|approx\.?|about)\s*)?
     (?P<open>\(\s*)?(?P<sign>[+-]\s*)?(?P<before>(?:{_MONEY})\s*)?
@@ -39,6 +40,7 @@ _GROUPS = {  # thousands in groups of three, or as in India, after one sign thro
         r"(?:\d+|[1-9]\d{0,2}(?:([.'’_ ])\d{3})(?:\1\d{3})*)(?:,\d*)?|,\d+"
     ),
 }
+_BETWEEN = dict.fromkeys(map(ord, ",'’_ "))  # what stands between thousands
 _DASHES = str.maketrans("−–‐‑﹣", "-----")
 
 
@@ -65,6 +67,11 @@ def numeral(text: str) -> Numeral | None:
     if _PLAIN.fullmatch(text):
         body, _, exponent = text.lower().lstrip("+-").partition("e")
         return Numeral(text[0] == "-", body, exponent, "", "", False)
+    simple = _SIMPLE.fullmatch(text)
+    if simple and not (simple[2] and simple[4]):
+        money = simple[2] or simple[4].strip("%")
+        percent = "%" if simple[4] == "%" else ""
+        return Numeral(simple[1] == "-", simple[3], "", money, percent, False)
     if len(text) > MOST_TEXT or not any(map(str.isdigit, text)):
         return None
     if not text.isascii():
@@ -93,11 +100,13 @@ def amount(body: str, decimal: str) -> float | None:
     >>> amount("1.234,5", ","), amount("1.234,5", "."), amount("1,234", ".")
     (1234.5, None, 1234.0)
     """
+    if body.isdigit():
+        return float(body)
     if not _GROUPS[decimal].fullmatch(body):
         return None
     if decimal == ",":
         body = body.replace(".", "").replace(",", ".")
-    return float(re.sub(r"[,'’_ ]", "", body))
+    return float(body.translate(_BETWEEN))
 
 
 @dataclass(frozen=True)
@@ -126,9 +135,10 @@ class NumberFormat:
         >>> NumberFormat(",", {"": 1.0}, ("€",)).numbers(["1.234,50 €", "7", "$3", "x"])
         array([1234.5,    7. ,    nan,    nan])
         """
-        return np.array([self._number(numeral(text)) for text in texts], dtype=float)
+        return np.array([self.number(numeral(text)) for text in texts], dtype=float)
 
-    def _number(self, found: Numeral | None) -> float:
+    def number(self, found: Numeral | None) -> float:
+        """Return the number of a numeral, NaN where it does not fit."""
         if found is None or (found.currency and found.currency not in self.currencies):
             return np.nan
         scale = self.scales.get(found.unit)
@@ -162,6 +172,7 @@ class Found(NamedTuple):
     """A format that suits most texts, and what the texts left open."""
 
     format: NumberFormat
+    values: NDArray[np.float64]  # of each text, NaN where it does not fit
     ambiguous: bool  # the decimal sign is a guess, since 1,234 can be read both ways
     notes: tuple[str, ...]
 
@@ -180,8 +191,10 @@ def number_format(
     hint : str
         The decimal sign of other columns, for numbers that can be read both ways.
     """
-    found = [(numeral(text), int(n)) for text, n in zip(texts, rows, strict=True)]
-    numerals = [(one, n) for one, n in found if one is not None]
+    every = [numeral(text) for text in texts]
+    numerals = [
+        (one, n) for one, n in zip(every, rows.tolist(), strict=True) if one is not None
+    ]
     if not numerals:
         return None
     decimal, ambiguous = _decimal([(one.body, n) for one, n in numerals], hint)
@@ -206,7 +219,8 @@ def number_format(
     if any(one.bound for one, _ in numerals):
         notes.append("bounds such as <5 or 10+ were taken as the number itself")
     form = NumberFormat(decimal, scales, tuple(sorted(currencies)))
-    return Found(form, bool(ambiguous), tuple(notes))
+    values = np.array([form.number(one) for one in every], dtype=float)
+    return Found(form, values, bool(ambiguous), tuple(notes))
 
 
 def _decimal(bodies: list[tuple[str, int]], hint: str) -> tuple[str, str]:

@@ -255,6 +255,8 @@ def _values(one: ColumnReading, column: Column) -> tuple[Any, Misfits | None]:
         if typed and not one.sentinels and not unfit.any():
             return None, None
         return _typed_values(one.kind, numbers), one.misfits(column, unfit)
+    if column.typed and one.kind != "category":
+        return None, None
     column = column.as_objects()
     levels = np.array([*one.levels(column), None], dtype=object)
     return levels[column.codes], None
