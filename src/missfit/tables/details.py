@@ -71,6 +71,9 @@ def completed(
     if not len(seen):
         reading = replace(reading, kind="empty", format=None)
     example = _written(column, int(seen[0])) if len(seen) else ""
+    if reading.kind == "category" and example:
+        levels = set(reading.levels(column.as_objects())) - {None}
+        example = f"{example} ({len(levels):,} levels)"
     return replace(reading, example=example, missing=len(column.missing) - len(seen))
 
 
