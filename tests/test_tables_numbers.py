@@ -64,6 +64,8 @@ def test_a_writing_of_numbers_is_read(texts, expected):
         (["1.234", "1.234.567"], [1234, 1234567]),
         (["1.234", "0,5"], [1234, 0.5]),
         (["0,345", "1,234"], [0.345, 1.234]),  # no thousands begin with 0
+        (["$407,900", "$389,500"], [407900, 389500]),
+        (["1.234 €", "12.500 €"], [1234, 12500]),
     ],
 )
 def test_the_column_says_what_a_comma_is(texts, expected):

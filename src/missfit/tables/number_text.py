@@ -197,14 +197,16 @@ def number_format(
     ]
     if not numerals:
         return None
-    decimal, ambiguous = _decimal([(one.body, n) for one, n in numerals], hint)
     currencies = Counter[str]()
     units = Counter[str]()
     for one, n in numerals:
         units[one.unit] += n
         if one.currency:
             currencies[one.currency] += n
-    scales, notes = _scales(numerals, units, bool(currencies))
+    money = bool(currencies)
+    bodies = [(one.body, n) for one, n in numerals]
+    decimal, ambiguous = _decimal(bodies, "" if money else hint, money)
+    scales, notes = _scales(numerals, units, money)
     if ambiguous:
         sign = "comma" if decimal == "," else "point"
         notes.append(
@@ -223,8 +225,11 @@ def number_format(
     return Found(form, values, bool(ambiguous), tuple(notes))
 
 
-def _decimal(bodies: list[tuple[str, int]], hint: str) -> tuple[str, str]:
-    """Return the decimal sign, and an example where it is a guess, "" elsewhere."""
+def _decimal(bodies: list[tuple[str, int]], hint: str, money: bool) -> tuple[str, str]:
+    """Return the decimal sign, and an example where it is a guess, "" elsewhere.
+
+    Amounts of money never have three decimals: 1.234 € is more than a thousand.
+    """
     fits = {".": 0, ",": 0}
     for body, n in bodies:
         for sign in fits:
@@ -238,6 +243,8 @@ def _decimal(bodies: list[tuple[str, int]], hint: str) -> tuple[str, str]:
     if hint:
         return hint, ""
     point = "." in open_ones[0]
+    if money:
+        return ("," if point else "."), ""
     if point and _are_thousands([body for body, _ in bodies]):
         return ",", open_ones[0]
     return ".", open_ones[0]

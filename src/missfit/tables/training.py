@@ -162,7 +162,7 @@ def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) ->
 def _decided(
     frame: Any, target: str, path: str | Path, options: ReadOptions, hints: Hints
 ) -> tuple[Reading, NDArray[np.float64]]:
-    """Return how a frame is read, its target last, and the target, NaN where missing."""
+    """Return how a frame is read, and its target as numbers, NaN where missing."""
     column = pandas_column(frame[target], target)
     if column.typed == "f":  # numbers may be called as ids are
         kinds = {**options.kinds, target: "number"}
