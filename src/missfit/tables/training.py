@@ -84,8 +84,8 @@ def read_training(
     notes = _few(reading.notes())
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
-        X, frame, y = (part[known] for part in (X, frame, y))
-        X, frame = X.reset_index(drop=True), frame.reset_index(drop=True)
+        X, frame = (part[known].reset_index(drop=True) for part in (X, frame))
+        y = y[known]
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
     return TrainingTable(X, y, target, groups, notes, reading)
