@@ -11,7 +11,8 @@ from missfit.comparison.candidates import DEFAULT, candidate
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.tables.problems import TableError
 from missfit.tables.training import TrainingTable
-from missfit.workflow.model_file import Missingness, TableModel, variable_mask
+from missfit.workflow.missingness import Missingness
+from missfit.workflow.model_file import TableModel
 
 
 def fit_table(
@@ -52,7 +53,7 @@ def fit_table(
         regressor,
         predictor,
         table.target,
-        Missingness.of(variable_mask(encoder, X)),
+        Missingness.of(encoder.mask(X)),
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from missfit.estimators.calibration import ALL, TOO_FEW
 from missfit.moments.patterns import group_rows, pattern_keys
 from missfit.tables.columns import shown
-from missfit.workflow.model_file import TableModel, variable_mask
+from missfit.workflow.model_file import TableModel
 
 LEAST_DRIFT = 0.1  # share of the rows; smaller changes are not worth a warning
 CERTAIN = 4.0  # standard errors from which a change is not taken for chance
@@ -37,7 +37,7 @@ class Watch:
 
     def see(self, frame: Any, X: NDArray[np.float64]) -> None:
         """Count the rows of a chunk, given as they were read and as numbers."""
-        mask = variable_mask(self.model.encoder, X)
+        mask = self.model.encoder.mask(X)
         groups = group_rows(mask)
         keys = pattern_keys(groups.patterns).tolist()
         seen = self.model.missingness.keys
