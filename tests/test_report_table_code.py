@@ -7,6 +7,7 @@ from comparison_cases import gaussian, many_levels, run_code, table_of
 from missfit.comparison import CompareOptions, compare_table
 from missfit.comparison.candidates import candidate
 from missfit.report.table.code import reproducing_code
+from missfit.tables.options import ReadOptions
 from missfit.tables.training import read_training
 
 
@@ -30,9 +31,9 @@ def test_the_code_prints_the_score_with_many_levels_and_drawn_rows(
     frame.loc[::9, "y"] = np.nan  # rows without a target are left out first
     frame.to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
     group = options.get("group")
-    given = {"drop": ["left"], "categorical": ["number"], "group": group}
-    table = read_training(tmp_path / "t.csv", "y", **given)
-    options = CompareOptions(**{**options, **given, "seed": 3})
+    reading = ReadOptions(drop=["left"], kinds={"number": "category"})
+    table = read_training(tmp_path / "t.csv", "y", reading, group=group)
+    options = CompareOptions(reading, **options, seed=3)
     found = compare_table(table, [candidate(name)], options)
     code = reproducing_code(found, tmp_path / "t.csv", options)
     assert run_code(code) == f"{found.scores[name].r2:.4f}"

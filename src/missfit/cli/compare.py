@@ -12,6 +12,7 @@ from missfit.cli.options import (
     check_place,
     jobs_of,
     positive,
+    read_options,
 )
 from missfit.terminal import Status, note, tell
 
@@ -108,8 +109,7 @@ def _options(arguments) -> CompareOptions:
     from missfit.comparison.options import CompareOptions
 
     return CompareOptions(
-        drop=arguments.drop,
-        categorical=arguments.categorical,
+        reading=read_options(arguments),
         group=arguments.group,
         skip=arguments.skip,
         n_folds=arguments.folds,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missfit.cli.options import add_table_options, check_new_file
+from missfit.cli.options import add_table_options, check_new_file, read_options
 from missfit.terminal import Status, note, tell
 
 
@@ -44,21 +44,21 @@ def _fit(arguments) -> None:
     from missfit.workflow.fit import fit_table, held_out_r2
     from missfit.workflow.model_file import save_model
 
+    reading = read_options(arguments)
     check_new_file("--model", arguments.model, inputs=[arguments.data])
     with Status() as status:
         status.show(f"reading {arguments.data}")
         table = read_training(
             arguments.data,
             arguments.target,
-            drop=arguments.drop,
-            categorical=arguments.categorical,
+            reading,
             group=arguments.group,
         )
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(
             table,
             predictor=arguments.predictor,
-            categorical=arguments.categorical,
+            categorical=reading.categorical,
             coverage=arguments.coverage,
             seed=arguments.seed,
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from missfit.tables.options import ReadOptions
 
 LEAST_ROWS = 50  # of a table to compare: 10 in each test fold of the default 5
 
@@ -14,11 +16,10 @@ class CompareOptions:
 
     Attributes
     ----------
-    drop : sequence of str
-        Columns that are not read from a file. They play no role for a table that has
-        been read already.
-    categorical : sequence of str
-        Columns whose values are categories, whatever they look like.
+    reading : ReadOptions
+        How a file is read: columns that are left out or are categories, marks of
+        missing values, and the like. For a table that has been read already, only its
+        categories count.
     group : str, optional
         Column of a file that names the group of each row; the rows of one group are in
         one fold. A table that has been read already holds its groups.
@@ -43,8 +44,7 @@ class CompareOptions:
     3
     """
 
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
+    reading: ReadOptions = field(default_factory=ReadOptions)
     group: str | None = None
     skip: Sequence[str] = ()
     n_folds: int = 5

@@ -85,7 +85,7 @@ def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison
         drawn_from = len(rows)
         rows = drawn_rows(drawn_from, max_rows, seed)
         notes.append(f"{max_rows:,} of {drawn_from:,} rows drawn at random")
-    named = [name for name in options.categorical if name in table.X.columns]
+    named = [name for name in options.reading.categorical if name in table.X.columns]
     frame = table.X.iloc[rows].reset_index(drop=True)
     encoder = TableEncoder(categorical=named)
     X, y = encoder.fit_transform(frame), table.y[rows]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
 from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError, instead
 from missfit.tables.read import column_names, read_table
 
@@ -30,9 +31,8 @@ class TrainingTable:
 def read_training(
     table: Any,
     target: str,
+    options: ReadOptions | None = None,
     *,
-    drop: Sequence[str] = (),
-    categorical: Sequence[str] = (),
     group: str | None = None,
     least_rows: int = 20,
 ) -> TrainingTable:
@@ -44,24 +44,31 @@ def read_training(
         A file as `missfit.tables.read.read_table` reads it, or a frame.
     target : str
         The column to predict: numbers.
-    drop, categorical : sequence of str
-        Columns to leave out, and to take as categories whatever they look like.
+    options : ReadOptions, optional
+        How the table is to be read: columns to leave out, what some columns hold, and
+        what else cannot be seen in the rows.
     group : str, optional
         Column of the groups that stay together in cross-validation; no feature.
     least_rows : int
         Rows with a target to ask for.
     """
+    options = options or ReadOptions()
     is_frame = hasattr(table, "columns")
     path = "the frame" if is_frame else table
-    names = list(table.columns) if is_frame else column_names(table)
-    _check_roles(path, names, target, drop, categorical, group)
-    out = {target, group, *drop}
+    names = list(table.columns) if is_frame else column_names(table, options)
+    options = options.resolved(names)
+    _check_roles(path, names, target, options, group)
+    out = {target, group, *options.left_out}
     features = [name for name in names if name not in out]
     if not features:
         raise TableError(
             f"{path} has no column beside the target {shown(target)} to predict from."
         )
-    frame = _pandas_frame(table) if is_frame else read_table(path, text=categorical)
+    frame = (
+        _pandas_frame(table)
+        if is_frame
+        else read_table(path, options, text=options.categorical)
+    )
     y = _target(frame[target], target, path)
     known = ~np.isnan(y)
     notes = []
@@ -78,12 +85,14 @@ def _pandas_frame(frame: Any) -> Any:
     return frame.to_pandas() if hasattr(frame, "get_columns") else frame
 
 
-def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -> None:
+def _check_roles(
+    path, names: Sequence[str], target, options: ReadOptions, group
+) -> None:
     """Raise where a column that is named is not there, or has two roles."""
     there = set(names)
     asked = [("target", target), *([("group", group)] if group else [])]
-    asked += [("drop", name) for name in drop]
-    asked += [("categorical", name) for name in categorical]
+    asked += [("drop", name) for name in options.drop]
+    asked += [("as", name) for name in options.kinds]
     for role, column in asked:
         if column not in there:
             raise TableError(
@@ -91,7 +100,7 @@ def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -
                 column=column,
                 role=role,
             )
-    for role, columns in (("group", [group]), ("drop", drop)):
+    for role, columns in (("group", [group]), ("drop", options.left_out)):
         if target in columns:
             raise TableError(
                 f"{shown(target)} is the target too; a column can be only one of the "

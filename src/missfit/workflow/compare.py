@@ -79,8 +79,7 @@ def _table(data: str | Path, target: str, options: CompareOptions) -> TrainingTa
     table = read_training(
         data,
         target,
-        drop=options.drop,
-        categorical=options.categorical,
+        options.reading,
         group=options.group,
         least_rows=LEAST_ROWS,
     )

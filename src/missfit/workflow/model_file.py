@@ -25,6 +25,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from missfit.auto.boosting import Part
 from missfit.auto.trees import FlatTrees
 from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.tables.options import ReadOptions
 from missfit.workflow.archive import (
     HEADER,
     RefusedError,
@@ -159,9 +160,10 @@ class TableModel:
         if not 0 < alpha < 1:
             raise ValueError(f"coverage={coverage!r}; it must be between 0 and 1.")
         ends = [
-            self.regressor.predict_intervals(X, [alpha]) for X in self._numbers(data)
+            np.concatenate(self.regressor.predict_intervals(X, [alpha]))
+            for X in self._numbers(data)
         ]
-        lower, upper = (np.concatenate([one[0] for one in side]) for side in zip(*ends))
+        lower, upper = np.concatenate(ends, axis=1)
         return lower, upper
 
     def explain(self) -> Any:
@@ -179,13 +181,19 @@ class TableModel:
         """Write a model file, see `missfit.workflow.model_file.save_model`."""
         save_model(path, self)
 
-    def rows(self, data: Any, *, keep: Sequence[str] = ()) -> Generator[Any]:
+    def rows(
+        self,
+        data: Any,
+        options: ReadOptions | None = None,
+        *,
+        keep: Sequence[str] = (),
+    ) -> Generator[Any]:
         """Yield the rows of a table to predict as frames, a file in chunks."""
         kinds = zip(self.columns, self.encoder.kinds_, strict=True)
         text = [name for name, kind in kinds if kind in ("category", "identifier")]
         copied = [name for name in keep if name not in self.columns]
         return new_rows(
-            data, self.columns, self.target, text=[*text, *copied], keep=keep
+            data, self.columns, self.target, options, text=[*text, *copied], keep=keep
         )
 
     def _numbers(self, data: Any) -> Iterator[NDArray[np.float64]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from missfit.tables.columns import shown
 from missfit.tables.frames import is_frame, pandas_frame
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError, guess
 from missfit.tables.read import column_names, read_chunks
 
@@ -16,6 +17,7 @@ def new_rows(
     data: Any,
     columns: Sequence[str],
     target: str,
+    options: ReadOptions | None = None,
     *,
     text: Sequence[str] = (),
     keep: Sequence[str] = (),
@@ -31,15 +33,17 @@ def new_rows(
         The columns that the model reads.
     target : str
         The column that the model predicts, which need not be there.
+    options : ReadOptions, optional
+        How a file is to be read, where it differs from the table at fit.
     text : sequence of str
         Columns of a text file to read as text, whatever they look like.
     keep : sequence of str
         Further columns that the frames hold.
     """
     if isinstance(data, (str, Path)):
-        check_columns(column_names(data), columns, target, data)
+        check_columns(column_names(data, options), columns, target, data)
         asked = list(dict.fromkeys([*columns, *keep]))
-        yield from read_chunks(data, asked, text=text)
+        yield from read_chunks(data, asked, options, text=text)
         return
     if is_frame(data):
         check_columns([str(n) for n in data.columns], columns, target, "the frame")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.columns import shown
 from missfit.tables.frames import pandas_frame
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError, refuse_absent
 from missfit.tables.read import column_names
 from missfit.tables.written import check_format, is_parquet, table_sink
@@ -21,23 +22,38 @@ from missfit.workflow.watch import Watch
 NAMES = ("prediction", "lower", "upper")
 ROW = "row"
 NO_ROWS = np.empty((0, len(NAMES)))
-# Decimals are written down to a thousandth of the typical error: rounding then adds
-# less than a ten-millionth to the mean squared error.
-FINER = 3
+# Decimals are written down to a ten-thousandth of the typical error: the variance of
+# what is rounded off is then less than a billionth of the mean squared error.
+FINER = 4
 MOST_DECIMALS = 15  # beyond it, and beyond this many digits in front, all digits
+
+
+class PredictedFile(NamedTuple):
+    """What became of the rows of a file.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many rows were predicted.
+    warnings : list of str
+        What the user should know of these rows, such as a level never seen.
+    """
+
+    n_rows: int
+    warnings: list[str]
 
 
 def predict_file(
     model: TableModel,
     data: str | Path,
     out: str | Path | None = None,
+    options: ReadOptions | None = None,
     *,
     keep: Sequence[str] = (),
-    warn: Callable[[str], None] = lambda text: None,
     on_rows: Callable[[int], None] = lambda n_rows: None,
     on_end: Callable[[], None] = lambda: None,
-) -> int:
-    """Predict the rows of a file and return the number of rows.
+) -> PredictedFile:
+    """Predict the rows of a file, and say what is new in them.
 
     The output is a table with one line for each row, in the order of the file, and the
     columns prediction, lower and upper. The rows are read in chunks, so that a file
@@ -53,22 +69,22 @@ def predict_file(
         A table with the columns of the model; other columns are ignored.
     out : str or Path, optional
         The CSV or Parquet file to write; standard output where it is not given.
+    options : ReadOptions, optional
+        How this file is to be read, where it differs from the table at fit.
     keep : sequence of str
         Columns of the table that are copied to the output, each one name or several as
         "a,b". They stand in front of the predictions, behind a column "row" with the
         number of the row; row 1 is the first row below the header.
-    warn : callable
-        Called with the text of each warning, such as that of a new level.
     on_rows : callable
         Called after each chunk with the number of rows predicted so far.
     on_end : callable
         Called when all rows are predicted, before the output appears.
     """
     check_format(out)
-    kept = kept_columns(keep, column_names(data), data)
+    kept = kept_columns(keep, column_names(data, options), data)
     decimals = None if is_parquet(out) else decimals_of(model)
     watch = Watch(model)
-    chunks = model.rows(data, keep=kept)
+    chunks = model.rows(data, options, keep=kept)
     with table_sink(out) as write, contextlib.closing(chunks):
         for frame in chunks:
             first = watch.n_rows + 1
@@ -78,15 +94,15 @@ def predict_file(
         if not watch.n_rows:
             write(_lines(pandas_frame(np.empty((0, len(kept))), kept), NO_ROWS, 0, 1))
         on_end()
-    for text in watch.warnings():
-        warn(text)
-    return watch.n_rows
+    return PredictedFile(watch.n_rows, list(watch.warnings()))
 
 
-def unused_columns(model: TableModel, data: str | Path) -> list[str]:
+def unused_columns(
+    model: TableModel, data: str | Path, options: ReadOptions | None = None
+) -> list[str]:
     """Return the columns of a table that the model neither reads nor predicts."""
     known = {*model.columns, model.target}
-    return [name for name in column_names(data) if name not in known]
+    return [name for name in column_names(data, options) if name not in known]
 
 
 def kept_columns(keep: Sequence[str], names: Sequence[str], where: Any) -> list[str]:
@@ -113,8 +129,9 @@ def kept_columns(keep: Sequence[str], names: Sequence[str], where: Any) -> list[
 def decimals_of(model: TableModel) -> int | None:
     """Return how many decimals of a prediction matter, or None for all digits.
 
-    A prediction is rounded to a thousandth of its typical error, the root mean squared
-    error of the rows that calibrate the intervals, or a little finer.
+    A prediction is rounded to a ten-thousandth of its typical error or a little finer.
+    The typical error is the root mean squared error of the rows that calibrate the
+    intervals.
     """
     regressor = model.regressor
     error = regressor.calibration_targets_ - regressor.calibration_predictions_

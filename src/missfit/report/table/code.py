@@ -39,12 +39,10 @@ def reproducing_code(
     """
     candidate = comparison.trial(comparison.recommended).candidate
     kind = "GroupKFold" if options.group else "KFold"
-    columns = {
-        "drop": list(options.drop),
-        "categorical": list(options.categorical),
-        "group": options.group,
-    }
-    table = _call("read_training", str(path), comparison.target, **columns)
+    said = [options.reading] if options.reading != CompareOptions().reading else []
+    table = _call(
+        "read_training", str(path), comparison.target, *said, group=options.group
+    )
     encoder = _call("missfit.TableEncoder", categorical=comparison.encoder.categorical)
     model = candidate.code.format(seed=comparison.seed)
     folds = _call(kind, comparison.n_folds, shuffle=True, random_state=comparison.seed)
@@ -57,10 +55,13 @@ def reproducing_code(
         f"{_groups(candidate, options.group)})",
         'print(f"{r2_score(y, predicted):.4f}")',
     ]
-    return "\n".join([*_imports(comparison, candidate, kind), "", *lines])
+    imports = _imports(comparison, candidate, kind, bool(said))
+    return "\n".join([*imports, "", *lines])
 
 
-def _imports(comparison: Comparison, candidate: Candidate, kind: str) -> list[str]:
+def _imports(
+    comparison: Comparison, candidate: Candidate, kind: str, options: bool
+) -> list[str]:
     """Return the lines that import what the code uses."""
     lines = {
         "import missfit",
@@ -70,6 +71,8 @@ def _imports(comparison: Comparison, candidate: Candidate, kind: str) -> list[st
         f"from sklearn.model_selection import {kind}, cross_val_predict",
         "from sklearn.pipeline import make_pipeline",
     }
+    if options:
+        lines.add("from missfit.tables.options import ReadOptions")
     if comparison.drawn_from is not None:
         lines.add("import numpy as np")
     return sorted(lines, key=_import_order)
