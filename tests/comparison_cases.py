@@ -67,9 +67,9 @@ def bootstrapped_r2(rng, y, guess):
     return 1 - error / y[rows].var(axis=1)
 
 
-def run_code(code):
+def run_code(code, names=None):
     said = io.StringIO()
     with contextlib.redirect_stdout(said), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(code, {})
+        exec(code, dict(names or {}))
     return said.getvalue().strip()

@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "study": "networks simulate tables terminal theory writing",
     "comparison": "auto estimators evidence moments networks tables",
     "report": "comparison evidence moments study terminal writing",
-    "workflow": "auto comparison estimators moments report tables writing",
+    "workflow": "auto bayes comparison estimators moments report tables writing",
     "cli": "comparison report simulate study tables terminal workflow writing",
     "__main__": "cli",
 }

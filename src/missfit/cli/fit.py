@@ -42,7 +42,6 @@ def add_fit(commands) -> None:
 def _fit(arguments) -> None:
     from missfit.tables.training import read_training
     from missfit.workflow.fit import fit_table, held_out_r2
-    from missfit.workflow.model_file import save_model
 
     reading = read_options(arguments)
     check_new_file("--model", arguments.model, inputs=[arguments.data])
@@ -60,10 +59,10 @@ def _fit(arguments) -> None:
             predictor=arguments.predictor,
             categorical=reading.categorical,
             coverage=arguments.coverage,
-            seed=arguments.seed,
+            random_state=arguments.seed,
         )
         status.show(f"writing {arguments.model}")
-        save_model(arguments.model, model)
+        model.save(arguments.model)
     for text in [*table.notes, *model.encoder.describe()]:
         note(text)
     tell(
