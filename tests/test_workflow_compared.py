@@ -200,7 +200,6 @@ def test_the_report_is_written_and_its_code_names_the_own_estimator(found, tmp_p
     page = path.read_text()
     assert "Use mine" in page
     assert "# mine: your own estimator" in page
-    assert mine.report(tmp_path / "folder") == tmp_path / "folder" / "report.html"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +216,7 @@ def test_the_report_is_written_and_its_code_names_the_own_estimator(found, tmp_p
         ({"only": [CHEAP[0]], "skip": [CHEAP[0]]}, ValueError, "at least one"),
         ({"fold": 3}, TypeError, "takes no argument 'fold'; it takes .*cv"),
         ({"cv": 1}, ValueError, "1 folds; at least 2"),
-        ({"target": np.zeros(3)}, ValueError, "3 values of y.* for 200 rows"),
+        ({"target": np.zeros(3)}, ValueError, "3 values of target for 200 rows"),
     ],
 )
 def test_what_compare_refuses_is_said_with_the_way_out(table, change, error, message):

@@ -41,9 +41,10 @@ def own_candidate(name: str, estimator: Any) -> Candidate:
     """Return a candidate for an estimator of the user."""
     lacks = [one for one in ("fit", "predict") if not hasattr(estimator, one)]
     if isinstance(estimator, type) or lacks:
-        what = f"a class; give an object, {estimator.__name__}()"
-        if not isinstance(estimator, type):
-            what = f"{type(estimator).__name__}, which has no {' and no '.join(lacks)}"
+        what = f"of type {type(estimator).__name__}, which has no"
+        what += f" {' and no '.join(lacks)}"
+        if isinstance(estimator, type):
+            what = f"a class; give an object, {estimator.__name__}()"
         raise TypeError(f"the estimator {name!r} is {what}.")
     return Candidate(name, _Maker(estimator), name, OWN)
 

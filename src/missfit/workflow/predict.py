@@ -169,12 +169,10 @@ def _lines(
 
 def _rounded(values: NDArray[np.float64], decimals: int) -> NDArray[Any]:
     """Return numbers as text with so many decimals; all digits of very large ones."""
-    texts = np.empty(values.shape, dtype=object)
     plain = np.abs(values) < 10.0**MOST_DECIMALS
     nearest = np.round(np.where(plain, values, 0.0), decimals) + 0.0  # no -0.00
-    for place in np.ndindex(values.shape):
-        value = float(values[place])
-        texts[place] = f"{nearest[place]:.{decimals}f}" if plain[place] else repr(value)
+    texts = np.char.mod(f"%.{decimals}f", nearest).astype(object)
+    texts[~plain] = [repr(value) for value in values[~plain].tolist()]
     return texts
 
 
