@@ -15,6 +15,8 @@ from missfit.workflow.data import READING, read_options, refuse_unknown, trainin
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_file import TableModel
 
+KNOWN = {*READING, "coverage", "group", "random_state"}
+
 
 def fit_table(
     data: Any,
@@ -63,7 +65,7 @@ def fit_table(
     >>> model.predict(X[:2]).shape
     (2,)
     """
-    refuse_unknown(reading, READING, "fit_table")
+    refuse_unknown(reading, KNOWN, "fit_table")
     options = read_options(reading)
     if not 0 < coverage < 1:
         raise TableError(f"a coverage of {coverage:g} is not between 0 and 1.")
