@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "simulate": "moments tables",
     "bayes": "gaussian moments simulate tables",
     "theory": "bayes moments simulate tables",
-    "study": "networks simulate tables terminal theory writing",
+    "study": "bayes networks simulate tables terminal theory writing",
     "comparison": "auto estimators evidence moments networks tables",
     "report": "comparison evidence moments study terminal writing",
     "workflow": "auto bayes comparison estimators moments report tables writing",
