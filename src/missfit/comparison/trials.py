@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.candidates import Candidate
+from missfit.comparison.fits import Fit
+from missfit.comparison.fold_fits import FoldFits
 from missfit.comparison.options import CompareOptions
 from missfit.comparison.results import Comparison, Trial
+from missfit.comparison.store import FitStore
 from missfit.estimators import TableEncoder
 from missfit.tables.training import TrainingTable
 
@@ -28,6 +29,7 @@ def compare_table(
     candidates: Sequence[Candidate],
     options: CompareOptions | None = None,
     *,
+    store: FitStore | None = None,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float], None] | None = None,
 ) -> Comparison:
@@ -50,6 +52,8 @@ def compare_table(
     options : CompareOptions, optional
         Its ``drop``, ``group`` and ``skip`` are not used here, since the table has been
         read and the candidates have been chosen.
+    store : FitStore, optional
+        Where each finished fit is kept. Fits that it has are not made again.
     on_start : callable, optional
         Called with the comparison, which has no trials yet, and with the candidates,
         before the first trial.
@@ -60,15 +64,17 @@ def compare_table(
     options = options or CompareOptions()
     whole = _without_trials(table, options)
     trials = whole.trials
+    if store is not None:
+        store.begin(whole)
     if on_start:
         on_start(whole, candidates)
     work = sum(one.cost for one in candidates)
     done, start = 0.0, time.perf_counter()
-    with Parallel(n_jobs=options.n_jobs) as parallel:
+    with FoldFits(whole, options.n_jobs, store) as fits:
         for one in candidates:
             pace = (time.perf_counter() - start) / done if done else 0.0
             slow = one.cost * pace > PATIENCE and not options.all_folds
-            trials.append(_trial(one, whole, parallel, options.n_jobs, slow))
+            trials.append(_trial(one, whole, fits, slow))
             done += one.cost
             if on_trial:
                 on_trial(whole, trials[-1], done / work)
@@ -118,28 +124,14 @@ def _folds(n: int, groups, n_folds: int, seed: int) -> NDArray[np.intp]:
     return fold
 
 
-class _Fit(NamedTuple):
-    """What one candidate predicts for one fold, how long it took, and any failure."""
-
-    predictions: NDArray[np.float64]
-    seconds: float
-    failure: str
-
-
-def _trial(
-    one: Candidate,
-    whole: Comparison,
-    parallel: Parallel,
-    n_jobs: int,
-    slow: bool,
-) -> Trial:
+def _trial(one: Candidate, whole: Comparison, fold_fits: FoldFits, slow: bool) -> Trial:
     """Predict each fold by the candidate fitted to the other folds.
 
     A slow candidate has to show on the first folds that the others are worth the time.
     """
-    n_folds = whole.n_folds
+    n_folds, n_jobs = whole.n_folds, fold_fits.n_jobs
     first = min(n_jobs, n_folds) if slow else n_folds
-    fits = _fit_folds(one, whole, parallel, range(first))
+    fits = fold_fits.of(one, range(first))
     left_out = ""
     if first < n_folds:
         seconds = sum(fit.seconds for fit in fits) / first
@@ -147,27 +139,13 @@ def _trial(
         if seconds * rounds > PATIENCE:
             left_out = _why_leave_out(whole, fits, seconds * rounds)
         if not left_out:
-            fits += _fit_folds(one, whole, parallel, range(first, n_folds))
+            fits += fold_fits.of(one, range(first, n_folds))
     failure = next((fit.failure for fit in fits if fit.failure), "")
     seconds = np.array([fit.seconds for fit in fits])
     return Trial(one, _joined(whole, fits), seconds, failure, left_out)
 
 
-def _fit_folds(
-    one: Candidate, whole: Comparison, parallel: Parallel, parts: range
-) -> list[Any]:
-    tables, y, fold = whole.fold_tables, whole.y, whole.fold
-    if one.fit_many is not None:  # networks of all folds train as one batch
-        tests = [fold == k for k in parts]
-        return _fit_all(one, [tables[k] for k in parts], y, tests, whole.seed)
-    tasks = (
-        delayed(fit_and_predict)(one, tables[k], y, fold == k, whole.seed, whole.groups)
-        for k in parts
-    )
-    return list(parallel(tasks) or [])
-
-
-def _joined(whole: Comparison, fits: Sequence[_Fit]) -> NDArray[np.float64]:
+def _joined(whole: Comparison, fits: Sequence[Fit]) -> NDArray[np.float64]:
     """Return the predictions of the first folds, and NaN for the other rows."""
     predictions = np.full(len(whole.y), np.nan)
     for k, fit in enumerate(fits):
@@ -175,7 +153,7 @@ def _joined(whole: Comparison, fits: Sequence[_Fit]) -> NDArray[np.float64]:
     return predictions
 
 
-def _why_leave_out(whole: Comparison, fits: Sequence[_Fit], seconds: float) -> str:
+def _why_leave_out(whole: Comparison, fits: Sequence[Fit], seconds: float) -> str:
     """Return why the folds after the first are left out, or "" if they are not."""
     if not whole.sound or any(fit.failure for fit in fits):
         return ""
@@ -199,51 +177,3 @@ def _lag(whole: Comparison, guess, rows) -> Gain:
     groups = None if whole.groups is None else whole.groups[rows]
     lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), groups)
     return lag.over(y.var())
-
-
-def fit_and_predict(
-    one: Candidate, X, y, test: NDArray[np.bool_], seed: int, groups=None
-) -> _Fit:
-    """Fit a candidate to the rows outside the test fold and predict the test fold."""
-    start = time.perf_counter()
-    options = {}
-    if one.takes_groups and groups is not None:
-        options["groups"] = groups[~test]
-    try:
-        with warnings.catch_warnings():
-            # A candidate is only tried here: its warnings of slow convergence or rare
-            # patterns are for those who choose it.
-            warnings.simplefilter("ignore")
-            model = one.make(seed).fit(X[~test], y[~test], **options)
-            predictions = model.predict(X[test])
-        failure = "" if np.isfinite(predictions).all() else "predictions not finite"
-    except Exception as error:  # a candidate that fails is a result, not the end
-        predictions = np.full(test.sum(), np.nan)
-        failure = _in_one_line(error)
-    return _Fit(predictions, time.perf_counter() - start, failure)
-
-
-def _in_one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-
-def _fit_all(one: Candidate, tables, y, tests, seed: int) -> list[_Fit]:
-    """Fit a candidate to all folds as one batch; each fold gets its share of time."""
-    start = time.perf_counter()
-    models = [one.make(seed) for _ in tests]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            assert one.fit_many is not None
-            pairs = list(zip(tables, tests, strict=True))
-            one.fit_many(models, [(X[~test], y[~test]) for X, test in pairs])
-            predicted = [
-                model.predict(X[test])
-                for model, (X, test) in zip(models, pairs, strict=True)
-            ]
-        failure = ""
-    except Exception as error:
-        predicted = [np.full(test.sum(), np.nan) for test in tests]
-        failure = _in_one_line(error)
-    seconds = (time.perf_counter() - start) / len(tests)
-    return [_Fit(predictions, seconds, failure) for predictions in predicted]
