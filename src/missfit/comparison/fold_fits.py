@@ -42,7 +42,7 @@ class FoldFits:
     def of(self, one: Candidate, folds: range) -> list[Fit]:
         """Return the fits of a candidate to the rows outside each of some folds."""
         if one.fit_many is not None:  # networks of all folds train as one batch
-            part = "folds " + " ".join(map(str, folds))
+            part = _batch_name(folds)
             fits = self._known(one, part, folds)
             if fits is None:
                 fits = self._batch(one, folds)
@@ -54,6 +54,39 @@ class FoldFits:
             self._keep(one, f"fold {k}", [fit])
             found[k] = fit
         return [found[k] for k in folds]
+
+    def has(self, one: Candidate) -> bool:
+        """Return whether the store has the fits of a candidate to all folds."""
+        folds = range(self.whole.n_folds)
+        if one.fit_many is not None:
+            return self._known(one, _batch_name(folds), folds) is not None
+        return all(self._known(one, f"fold {k}", [k]) is not None for k in folds)
+
+    def small(self, one: Candidate, n_rows: int) -> Fit:
+        """Return a fit to some rows that are drawn, which tells the time it takes.
+
+        It predicts as many other rows as a fold beside so few rows would have.
+        """
+        part = f"{n_rows} rows"
+        fits = None if self.store is None else self.store.load(one, part)
+        if fits is None:
+            X, y, test, seed, groups = self._drawn(n_rows)
+            if one.fit_many is not None:
+                fits = fit_batch(one, [X], y, [test], seed)
+            else:
+                task = delayed(fit_and_predict)(one, X, y, test, seed, groups)
+                fits = list(self._parallel([task]))
+            self._keep(one, part, fits)
+        return fits[0]
+
+    def _drawn(self, n_rows: int) -> tuple:
+        """Return what `fit_and_predict` takes: so many training rows, and some more."""
+        whole = self.whole
+        order = np.random.default_rng(whole.seed).permutation(len(whole.y))
+        rows = order[: n_rows + n_rows // whole.n_folds]
+        groups = None if whole.groups is None else whole.groups[rows]
+        test = np.arange(len(rows)) >= n_rows
+        return whole.X[rows], whole.y[rows], test, whole.seed, groups
 
     def _batch(self, one: Candidate, folds: range) -> list[Fit]:
         whole = self.whole
@@ -92,3 +125,7 @@ class FoldFits:
 
 def _numbered(k: int, *arguments: Any) -> tuple[int, Fit]:
     return k, fit_and_predict(*arguments)
+
+
+def _batch_name(folds: range) -> str:
+    return "folds " + " ".join(map(str, folds))

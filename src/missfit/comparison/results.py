@@ -29,8 +29,8 @@ class Trial:
     predictions : ndarray of shape (n,)
         The prediction for each row by the model that did not see it; NaN where that
         model failed or was not fitted.
-    seconds : ndarray of shape (n_folds,)
-        The time to fit and predict each fold that was tried.
+    seconds : ndarray of shape (n_tried,)
+        The time to fit and predict each fold that was tried; there may be none.
     failure : str
         Why the candidate failed, or "".
     left_out : str
@@ -47,6 +47,11 @@ class Trial:
     def name(self) -> str:
         """Return the name of the candidate."""
         return self.candidate.name
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """Return the mean time to fit and predict a fold; None if none was tried."""
+        return float(self.seconds.mean()) if len(self.seconds) else None
 
 
 class Score(NamedTuple):
@@ -127,6 +132,11 @@ class Comparison:
     def n_folds(self) -> int:
         """Return the number of folds."""
         return int(self.fold.max()) + 1
+
+    @property
+    def n_training(self) -> int:
+        """Return the number of rows outside the first fold."""
+        return int((self.fold != 0).sum())
 
     @cached_property
     def fold_tables(self) -> list[NDArray[np.float64]]:

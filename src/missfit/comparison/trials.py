@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
+from math import inf
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.candidates import Candidate
+from missfit.comparison.costs import Costs
 from missfit.comparison.fits import Fit
 from missfit.comparison.fold_fits import FoldFits
 from missfit.comparison.options import CompareOptions
@@ -19,9 +21,13 @@ from missfit.comparison.results import Comparison, Trial
 from missfit.comparison.store import FitStore
 from missfit.estimators import TableEncoder
 from missfit.tables.training import TrainingTable
+from missfit.terminal import duration
 
-PATIENCE = 60.0  # seconds that the other folds of a candidate far behind may take
-BEHIND = 3.0  # standard errors of the difference from which a candidate is far behind
+# A slow candidate is recommended only if it is better than a quicker one by a standard
+# error. One that is behind by 2 of them on its first folds would have to gain 3.
+PATIENCE = 20.0  # seconds that the other folds of a candidate far behind may take
+BEHIND = 2.0  # standard errors of the difference from which a candidate is far behind
+FINISH = 8.0  # seconds of a budget that the report takes beside fits of the candidates
 
 
 def compare_table(
@@ -32,54 +38,64 @@ def compare_table(
     store: FitStore | None = None,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float], None] | None = None,
+    on_next: Callable[[Candidate, float | None], None] | None = None,
 ) -> Comparison:
-    """Cross-validate candidates on one table.
+    """Cross-validate candidates on one table, the cheap ones first.
 
     Everything that is learned is learned inside the folds, including the levels of
     `TableEncoder`: the predictions are those of
     ``make_pipeline(TableEncoder(), candidate)`` by scikit-learn's
     ``cross_val_predict``. A slow candidate is judged after its first folds. If it is
-    behind the best candidate so far by more than 3 standard errors of their paired
-    difference there, and the other folds would take longer than a minute, then the
-    other folds are left out, and the trial says so.
+    behind the best candidate so far by more than 2 standard errors of their paired
+    difference there, and the other folds would take longer than 20 seconds, then the
+    other folds are left out, and the trial says so. Where there is a budget, a
+    candidate that would break it is left out, too; its time is predicted from a fit to
+    a small part of the rows.
 
     Parameters
     ----------
     table : TrainingTable
         Where it has groups, the rows of one group are in one fold.
     candidates : sequence of Candidate
-        The candidates to try, in this order.
+        The candidates to try. The trials are in their order, although cheap ones are
+        run first.
     options : CompareOptions, optional
-        Its ``drop``, ``group`` and ``skip`` are not used here, since the table has been
-        read and the candidates have been chosen.
+        Its ``drop``, ``group``, ``only`` and ``skip`` are not used here, since the
+        table has been read and the candidates have been chosen.
     store : FitStore, optional
         Where each finished fit is kept. Fits that it has are not made again.
     on_start : callable, optional
-        Called with the comparison, which has no trials yet, and with the candidates,
-        before the first trial.
+        Called with the comparison, which has no trials yet, and with the candidates as
+        they will be run, before the first trial.
     on_trial : callable, optional
         Called after each trial with the comparison so far, the trial, and the share of
         the work that is done.
+    on_next : callable, optional
+        Called before each trial with the candidate and the seconds that all trials may
+        still take, None where that is not known.
     """
     options = options or CompareOptions()
     whole = _without_trials(table, options)
-    trials = whole.trials
     if store is not None:
         store.begin(whole)
+    queue = sorted(candidates, key=lambda one: one.cost)
     if on_start:
-        on_start(whole, candidates)
-    work = sum(one.cost for one in candidates)
-    done, start = 0.0, time.perf_counter()
+        on_start(whole, queue)
     with FoldFits(whole, options.n_jobs, store) as fits:
-        for one in candidates:
-            pace = (time.perf_counter() - start) / done if done else 0.0
-            slow = one.cost * pace > PATIENCE and not options.all_folds
-            trials.append(_trial(one, whole, fits, slow))
-            done += one.cost
+        runner = _Runner(fits, options)
+        for i, one in enumerate(queue):
+            if on_next:
+                on_next(one, runner.seconds_of(queue[i:]))
+            whole.trials.append(runner.trial(one))
             if on_trial:
-                on_trial(whole, trials[-1], done / work)
+                share = sum(one.cost for one in queue[: i + 1]) / sum(
+                    one.cost for one in queue
+                )
+                on_trial(whole, whole.trials[-1], share)
+    order = [one.name for one in candidates]
+    whole.trials.sort(key=lambda trial: order.index(trial.name))
     if not whole.sound:
-        raise ValueError(f"no predictor could be fitted: {trials[0].failure}")
+        raise ValueError(_why_nothing(whole))
     return whole
 
 
@@ -124,25 +140,90 @@ def _folds(n: int, groups, n_folds: int, seed: int) -> NDArray[np.intp]:
     return fold
 
 
-def _trial(one: Candidate, whole: Comparison, fold_fits: FoldFits, slow: bool) -> Trial:
-    """Predict each fold by the candidate fitted to the other folds.
+class _Runner:
+    """Runs trials: all folds of a candidate, or as many as are worth the time."""
 
-    A slow candidate has to show on the first folds that the others are worth the time.
-    """
-    n_folds, n_jobs = whole.n_folds, fold_fits.n_jobs
-    first = min(n_jobs, n_folds) if slow else n_folds
-    fits = fold_fits.of(one, range(first))
-    left_out = ""
-    if first < n_folds:
-        seconds = sum(fit.seconds for fit in fits) / first
-        rounds = n_folds - first if one.fit_many else -(-(n_folds - first) // n_jobs)
-        if seconds * rounds > PATIENCE:
-            left_out = _why_leave_out(whole, fits, seconds * rounds)
-        if not left_out:
-            fits += fold_fits.of(one, range(first, n_folds))
-    failure = next((fit.failure for fit in fits if fit.failure), "")
-    seconds = np.array([fit.seconds for fit in fits])
-    return Trial(one, _joined(whole, fits), seconds, failure, left_out)
+    def __init__(self, fold_fits: FoldFits, options: CompareOptions):
+        self.whole, self.fold_fits = fold_fits.whole, fold_fits
+        self.costs = Costs(fold_fits)
+        self.all_folds = options.all_folds
+        self.end = inf if options.budget is None else monotonic() + options.budget
+
+    @property
+    def left(self) -> float:
+        """Return the seconds of the budget that trials may take."""
+        return self.end - monotonic() - FINISH
+
+    def seconds_of(self, queue: Sequence[Candidate]) -> float | None:
+        """Return about how long these candidates will take, None if nothing is known."""
+        waiting = [one for one in queue if not self.fold_fits.has(one)]
+        costs = self.costs
+        seconds = sum(costs.folds(one, costs.guess(one)) for one in waiting)
+        return min(seconds, max(0.0, self.left)) or None
+
+    def trial(self, one: Candidate) -> Trial:
+        """Predict each fold by the candidate fitted to the other folds."""
+        whole = self.whole
+        first, left_out = self._first_folds(one)
+        fits = self.fold_fits.of(one, range(first))
+        if not left_out and first < whole.n_folds:
+            left_out = self._why_stop(one, fits)
+            if not left_out:
+                fits += self.fold_fits.of(one, range(first, whole.n_folds))
+        failure = next((fit.failure for fit in fits if fit.failure), "")
+        seconds = np.array([fit.seconds for fit in fits])
+        trial = Trial(one, _joined(whole, fits), seconds, failure, left_out)
+        self.costs.learn(trial)
+        return trial
+
+    def _first_folds(self, one: Candidate) -> tuple[int, str]:
+        """Return how many folds to run before a look, and why none are run, or "".
+
+        A slow candidate has to show on the first folds that the others are worth the
+        time.
+        """
+        n_folds = self.whole.n_folds
+        if self.fold_fits.has(one):
+            return n_folds, ""
+        seconds = self.costs.of(one, enough=self.left / 10)
+        needed = self.costs.folds(one, seconds)
+        # the report fits the candidate once more if it recommends it
+        if needed + seconds > self.left:
+            return 0, _over_budget(needed, self.left)
+        is_slow = needed > PATIENCE and not self.all_folds
+        is_close = needed > self.left / 3  # the prediction may be wrong
+        first = min(self.fold_fits.n_jobs, n_folds)
+        return (first if is_slow or is_close else n_folds), ""
+
+    def _why_stop(self, one: Candidate, fits: Sequence[Fit]) -> str:
+        """Return why the folds after the first are left out, or "" if they are not."""
+        whole = self.whole
+        seconds = sum(fit.seconds for fit in fits) / len(fits)
+        needed = self.costs.folds(one, seconds, whole.n_folds - len(fits))
+        if needed + seconds > self.left:
+            done = f"after {len(fits)} of {whole.n_folds} folds"
+            return _over_budget(needed, self.left, done)
+        if needed > PATIENCE and not self.all_folds:
+            return _why_leave_out(whole, fits, needed)
+        return ""
+
+
+def _over_budget(needed: float, left: float, done: str = "") -> str:
+    """Return why folds are left out, given the seconds needed and left."""
+    folds = "the others" if done else "all folds"
+    return (
+        f"left out{' ' if done else ''}{done}: {folds} would take about "
+        f"{duration(needed)}, and {duration(max(0.0, left))} of the budget are left"
+    )
+
+
+def _why_nothing(whole: Comparison) -> str:
+    """Return why no candidate has a score."""
+    for trial in whole.trials:
+        if trial.failure:
+            return f"no predictor could be fitted: {trial.failure}"
+    name, why = whole.trials[0].name, whole.trials[0].left_out
+    return f"no predictor could be compared; {name}: {why}. Give a larger budget."
 
 
 def _joined(whole: Comparison, fits: Sequence[Fit]) -> NDArray[np.float64]:
@@ -166,7 +247,7 @@ def _why_leave_out(whole: Comparison, fits: Sequence[Fit], seconds: float) -> st
     return (
         f"left out after {len(fits)} of {whole.n_folds} folds: R2 {r2:.4f} "
         f"there, {lag.value:.4f} ± {lag.standard_error:.4f} behind {whole.best_now()}; "
-        f"the others would take about {max(1, round(seconds / 60))} min"
+        f"the others would take about {duration(seconds)}"
     )
 
 
