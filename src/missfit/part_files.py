@@ -55,9 +55,9 @@ class PartFile:
 
 
 def whole_records(data: bytes) -> Iterator[Record]:
-    """Yield the records of a part file, without lines that are torn or damaged.
+    r"""Yield the records of a part file, without lines that are torn or damaged.
 
-    >>> list(whole_records(b'{"key": 1}\\n[2]\\n{"key": 3}'))
+    >>> list(whole_records(b'{"key": 1}\n[2]\n{"key": 3}'))
     [{'key': 1}]
     """
     for line in data.split(b"\n")[:-1]:  # the last has no end: torn

@@ -69,14 +69,12 @@ class Costs:
         seconds = self.fold_fits.small(one, n_rows).seconds
         return seconds * (self.n_training / n_rows) ** GROWTH
 
-    def folds(
-        self, one: Candidate, seconds: float, n_folds: int | None = None
-    ) -> float:
-        """Return the time of some folds (of all by default), each of so many seconds.
+    def folds(self, one: Candidate, seconds: float, n_done: int = 0) -> float:
+        """Return the time of the folds that are not done, each of so many seconds.
 
         Folds run side by side, except those that are trained as one batch.
         """
-        n_folds = self.fold_fits.whole.n_folds if n_folds is None else n_folds
+        n_folds = self.fold_fits.whole.n_folds - n_done
         if one.fit_many is not None:
             return n_folds * seconds
         return -(-n_folds // self.fold_fits.n_jobs) * seconds

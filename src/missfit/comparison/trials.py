@@ -79,6 +79,7 @@ def compare_table(
     if store is not None:
         store.begin(whole)
     queue = sorted(candidates, key=lambda one: one.cost)
+    work = np.cumsum([one.cost for one in queue])
     if on_start:
         on_start(whole, queue)
     with FoldFits(whole, options.n_jobs, store) as fits:
@@ -88,10 +89,7 @@ def compare_table(
                 on_next(one, runner.seconds_of(queue[i:]))
             whole.trials.append(runner.trial(one))
             if on_trial:
-                share = sum(one.cost for one in queue[: i + 1]) / sum(
-                    one.cost for one in queue
-                )
-                on_trial(whole, whole.trials[-1], share)
+                on_trial(whole, whole.trials[-1], float(work[i] / work[-1]))
     order = [one.name for one in candidates]
     whole.trials.sort(key=lambda trial: order.index(trial.name))
     if not whole.sound:
@@ -155,7 +153,7 @@ class _Runner:
         return self.end - monotonic() - FINISH
 
     def seconds_of(self, queue: Sequence[Candidate]) -> float | None:
-        """Return about how long these candidates will take, None if nothing is known."""
+        """Return about how long these candidates will take, None if that is unknown."""
         waiting = [one for one in queue if not self.fold_fits.has(one)]
         costs = self.costs
         seconds = sum(costs.folds(one, costs.guess(one)) for one in waiting)
@@ -199,7 +197,7 @@ class _Runner:
         """Return why the folds after the first are left out, or "" if they are not."""
         whole = self.whole
         seconds = sum(fit.seconds for fit in fits) / len(fits)
-        needed = self.costs.folds(one, seconds, whole.n_folds - len(fits))
+        needed = self.costs.folds(one, seconds, n_done=len(fits))
         if needed + seconds > self.left:
             done = f"after {len(fits)} of {whole.n_folds} folds"
             return _over_budget(needed, self.left, done)

@@ -1,4 +1,4 @@
-"""The finished fits of a comparison in a folder, so that it can be stopped and go on."""
+"""The finished fits of a comparison in a folder: it can be stopped, and go on."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from missfit.comparison.candidates import Candidate
 from missfit.comparison.fits import Fit
 from missfit.part_files import PartFile, Record, whole_records
 from missfit.versions import versions
+
+NAME = re.compile(r"[0-9a-f]{16}")  # of the folder of one set of numbers
 
 
 class SavedFits:
@@ -74,13 +76,7 @@ class SavedFits:
             return
         self._known[one.name, one.code, part] = list(fits)
         record = {"candidate": one.name, "code": one.code, "part": part}
-        saved = [
-            {"predictions": f.predictions.tolist(), "seconds": f.seconds} for f in fits
-        ]
-        self._file.append([record | {"fits": saved}])
-
-
-NAME = re.compile(r"[0-9a-f]{16}")
+        self._file.append([record | {"fits": [_saved(fit) for fit in fits]}])
 
 
 def fingerprint(comparison: Comparison) -> str:
@@ -123,6 +119,10 @@ def _fits(record: Record) -> list[Fit] | None:
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return fits if known else None
+
+
+def _saved(fit: Fit) -> dict[str, Any]:
+    return {"predictions": fit.predictions.tolist(), "seconds": fit.seconds}
 
 
 def _fit(saved: Any) -> Fit:

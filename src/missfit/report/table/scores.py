@@ -90,4 +90,4 @@ def _caption(comparison: Comparison) -> str:
 def _why_no_score(trial: Trial) -> str:
     if trial.failure:
         return trial.failure.rstrip(".")
-    return f"{trial.left_out} (compare with all folds to run them)"
+    return trial.left_out
