@@ -202,6 +202,15 @@ CANDIDATES = [
     ),
 ]
 DEFAULT = "AutoRegressor"
+# what a comparison in a hurry tries: cheap, or the best on most tables
+QUICK = (
+    "ConstantImputedLR",
+    "mean + indicator ridge",
+    "EMLR",
+    "ConditionalImputedLR",
+    "HistGradientBoosting",
+    "AutoRegressor",
+)
 
 
 def candidate(name: str) -> Candidate:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 
 from missfit.comparison.candidates import Candidate
 from missfit.comparison.fits import Fit, fit_and_predict, fit_batch
@@ -36,8 +37,11 @@ class FoldFits:
         self._parallel.__enter__()
         return self
 
-    def __exit__(self, *error) -> None:
-        self._parallel.__exit__(*error)
+    def __exit__(self, kind, *error) -> None:
+        self._parallel.__exit__(kind, *error)
+        if kind is not None and self.n_jobs > 1:
+            # an interrupt: what runs in the processes would go on beside the report
+            get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
     def of(self, one: Candidate, folds: range) -> list[Fit]:
         """Return the fits of a candidate to the rows outside each of some folds."""

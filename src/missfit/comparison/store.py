@@ -16,8 +16,8 @@ class FitStore(Protocol):
     `missfit.workflow.saved_fits.SavedFits` keeps them in a folder.
     """
 
-    def begin(self, comparison: Comparison) -> None:
-        """Learn which table and folds the fits belong to, before the first of them."""
+    def begin(self, comparison: Comparison) -> list[str]:
+        """Learn which table and folds the fits belong to; return notes for the user."""
 
     def load(self, one: Candidate, part: str) -> list[Fit] | None:
         """Return the fits of a candidate to a part of the table, None if unknown."""

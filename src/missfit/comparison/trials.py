@@ -37,8 +37,7 @@ def compare_table(
     *,
     store: FitStore | None = None,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
-    on_trial: Callable[[Comparison, Trial, float], None] | None = None,
-    on_next: Callable[[Candidate, float | None], None] | None = None,
+    on_trial: Callable[[Comparison, Trial, float | None], None] | None = None,
 ) -> Comparison:
     """Cross-validate candidates on one table, the cheap ones first.
 
@@ -68,28 +67,23 @@ def compare_table(
         Called with the comparison, which has no trials yet, and with the candidates as
         they will be run, before the first trial.
     on_trial : callable, optional
-        Called after each trial with the comparison so far, the trial, and the share of
-        the work that is done.
-    on_next : callable, optional
-        Called before each trial with the candidate and the seconds that all trials may
-        still take, None where that is not known.
+        Called after each trial with the comparison so far, the trial, and the seconds
+        that the other trials may take, None where that is not known.
     """
     options = options or CompareOptions()
     whole = _without_trials(table, options)
     if store is not None:
-        store.begin(whole)
+        whole.notes.extend(store.begin(whole))
     queue = sorted(candidates, key=lambda one: one.cost)
-    work = np.cumsum([one.cost for one in queue])
     if on_start:
         on_start(whole, queue)
     with FoldFits(whole, options.n_jobs, store) as fits:
         runner = _Runner(fits, options)
         for i, one in enumerate(queue):
-            if on_next:
-                on_next(one, runner.seconds_of(queue[i:]))
             whole.trials.append(runner.trial(one))
             if on_trial:
-                on_trial(whole, whole.trials[-1], float(work[i] / work[-1]))
+                left = runner.seconds_of(queue[i + 1 :])
+                on_trial(whole, whole.trials[-1], left)
     order = [one.name for one in candidates]
     whole.trials.sort(key=lambda trial: order.index(trial.name))
     if not whole.sound:

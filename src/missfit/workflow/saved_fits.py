@@ -33,23 +33,15 @@ class SavedFits:
     ----------
     folder : Path
         It holds one folder for each set of numbers.
-
-    Attributes
-    ----------
-    n_known : int
-        The number of fits of this very comparison that were found at its beginning.
-    is_anew : bool
-        Whether the folder holds fits, but none of this very comparison.
     """
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.n_known, self.is_anew = 0, False
         self._known: dict[tuple[str, str, str], list[Fit]] = {}
         self._file: PartFile | None = None
 
-    def begin(self, comparison: Comparison) -> None:
-        """Read the fits of this very comparison."""
+    def begin(self, comparison: Comparison) -> list[str]:
+        """Read the fits of this very comparison; say what was found."""
         place = self.folder / fingerprint(comparison)
         self._file = PartFile(place)
         for path in sorted(place.glob("part-*.jsonl")):
@@ -57,13 +49,20 @@ class SavedFits:
                 fits = _fits(record)
                 if fits is not None:
                     self._known[_key(record)] = fits
-        self.n_known = sum(map(len, self._known.values()))
-        self.is_anew = not self._known and any(self._folders())
+        if self._known:
+            n_fits = sum(map(len, self._known.values()))
+            return [f"{n_fits} fits of an earlier run are used, from {self.folder}"]
+        if self._holds_others():
+            return [
+                f"the fits in {self.folder} are of another table, of other options or "
+                "of another version: everything is fitted anew"
+            ]
+        return []
 
-    def _folders(self) -> list[Path]:
+    def _holds_others(self) -> bool:
         if not self.folder.is_dir():
-            return []
-        return [one for one in self.folder.iterdir() if NAME.fullmatch(one.name)]
+            return False
+        return any(NAME.fullmatch(one.name) for one in self.folder.iterdir())
 
     def load(self, one: Candidate, part: str) -> list[Fit] | None:
         """Return the fits of a candidate to a part of the table, None if unknown."""
