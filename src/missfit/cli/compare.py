@@ -127,10 +127,9 @@ def _compare(arguments) -> int:
     out = Path(arguments.out)
     _check_out(out, arguments.data)
     options = _options(arguments)
-    way_out = "" if options.budget else "; --all runs them"
     with Status() as status, _terminated_as_interrupted():
         status.show(f"reading {arguments.data}")
-        show = TrialTable(status, way_out)
+        show = TrialTable(status, "; --all runs them")
         try:
             advice = advise(
                 arguments.data,

@@ -16,7 +16,7 @@ class TrialTable:
     ----------
     status : Status
     way_out : str
-        What to add where folds were left out, such as the option that runs them.
+        What to add where a predictor is behind: the option that runs all its folds.
     """
 
     def __init__(self, status: Status, way_out: str = ""):
@@ -44,7 +44,7 @@ class TrialTable:
         if trial.failure or trial.left_out:
             what = "failed" if trial.failure else "left out"
             tell(self.line.format(trial.name, what, "", "", seconds))
-            way_out = "" if trial.failure else self.way_out
+            way_out = self.way_out if " behind " in trial.left_out else ""
             note(f"{trial.name}: {trial.failure or trial.left_out}{way_out}")
         else:
             score = comparison.scores_of([trial])[trial.name]

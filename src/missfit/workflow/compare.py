@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from missfit.comparison import (
     CompareOptions,
     Comparison,
     Diagnosis,
+    FitStore,
     Trial,
     compare_table,
     diagnose,
@@ -134,8 +135,9 @@ def interruptible(
     candidates: Sequence[Candidate],
     options: CompareOptions,
     *,
+    store: FitStore | None = None,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
-    **arguments: Any,
+    on_trial: Callable[[Comparison, Trial, float | None], None] | None = None,
 ) -> tuple[Comparison, bool]:
     """Return a comparison, and whether it came to its end.
 
@@ -150,7 +152,9 @@ def interruptible(
             on_start(whole, queue)
 
     try:
-        found = compare_table(table, candidates, options, on_start=start, **arguments)
+        found = compare_table(
+            table, candidates, options, store=store, on_start=start, on_trial=on_trial
+        )
         return found, True
     except KeyboardInterrupt:
         if not (begun and begun[0].sound):
@@ -161,6 +165,8 @@ def interruptible(
         if one.name not in done:
             why = "not finished before the comparison was interrupted"
             found.trials.append(Trial(one, nothing, np.empty(0), left_out=why))
+            if on_trial:
+                on_trial(found, found.trials[-1], None)
     return found, False
 
 
