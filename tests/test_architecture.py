@@ -26,6 +26,8 @@ MAY_IMPORT = {
     "start": "",
     "writing": "",
     "terminal": "",
+    "part_files": "writing",
+    "versions": "",
     "tables": "writing",
     "moments": "tables",
     "gaussian": "moments tables",
@@ -36,10 +38,12 @@ MAY_IMPORT = {
     "simulate": "moments tables",
     "bayes": "gaussian moments simulate tables",
     "theory": "bayes moments simulate tables",
-    "study": "bayes networks simulate tables terminal theory writing",
-    "comparison": "auto estimators evidence moments networks tables",
+    "study": "bayes networks part_files simulate tables terminal theory versions "
+    "writing",
+    "comparison": "auto estimators evidence moments networks tables terminal",
     "report": "comparison evidence moments study terminal writing",
-    "workflow": "auto bayes comparison estimators moments report tables writing",
+    "workflow": "auto bayes comparison estimators moments part_files report tables "
+    "versions writing",
     "cli": "comparison report simulate study tables terminal workflow writing",
     "__main__": "cli",
 }

@@ -179,7 +179,7 @@ def test_the_sentence_on_more_rows_says_what_the_last_step_of_the_plot_shows():
     assert said(*steep, (48, 0.52, 0.05, 0.12, 0.1)).startswith("It is not clear:")
     assert said(*steep, (48, 0.405, 0.05, 0.005, 0.001)).startswith("A little:")
     assert said(*steep, (48, 0.4, 0.05, 0.0, 0.001)).startswith("Hardly:")
-    assert said((20, 0.1, 0.1)) == "The learning curve could not be drawn."
+    assert said((20, 0.1, 0.1)) == "The learning curve was not drawn."
 
 
 def test_plain_words_say_what_the_numbers_say(rng):

@@ -212,7 +212,7 @@ def test_the_report_is_written_and_its_code_names_the_own_estimator(found, tmp_p
         ({"estimators": {"mine": 3}}, TypeError, "has no fit and no predict"),
         ({"only": ["EMRL"]}, ValueError, "'EMRL' is no predictor known here"),
         ({"only": "EMLR"}, TypeError, r"give \['EMLR'\]"),
-        ({"skip": ["x"]}, ValueError, "skip: 'x' is no predictor"),
+        ({"skip": ["x"]}, ValueError, "'x' is no predictor"),
         ({"only": [CHEAP[0]], "skip": [CHEAP[0]]}, ValueError, "at least one"),
         ({"fold": 3}, TypeError, "takes no argument 'fold'; it takes .*cv"),
         ({"cv": 1}, ValueError, "1 folds; at least 2"),

@@ -65,7 +65,7 @@ class _Maker:
 
 def chosen(
     candidates: Sequence[Candidate],
-    only: Sequence[str] | None = None,
+    only: Sequence[str] = (),
     skip: Sequence[str] = (),
 ) -> list[Candidate]:
     """Return the candidates of some names, or all but some, in their order.
@@ -77,13 +77,13 @@ def chosen(
     for said, value in (("only", only), ("skip", skip)):
         if isinstance(value, str):
             raise TypeError(f"{said}={value!r} is one string; give [{value!r}].")
-        for name in value or ():
+        for name in value:
             if name not in names:
                 raise ValueError(
-                    f"{said}: {name!r} is no predictor known here; choose among "
+                    f"{name!r} is no predictor known here; choose among "
                     f"{', '.join(map(repr, names))}."
                 )
-    kept = set(names if only is None else only) - set(skip)
+    kept = set(only or names) - set(skip)
     if not kept:
-        raise ValueError("no predictor is left to compare; leave at least one.")
+        raise ValueError("no predictor is left to be tried; leave at least one.")
     return [one for one in candidates if one.name in kept]

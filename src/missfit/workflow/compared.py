@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 
 from missfit.bayes import BayesPredictor
 from missfit.comparison import CompareOptions, Comparison, compare_table, diagnose
-from missfit.comparison.candidates import CANDIDATES, Candidate
 from missfit.comparison.options import LEAST_ROWS
-from missfit.comparison.own import chosen, own_candidates
+from missfit.comparison.own import own_candidates
 from missfit.comparison.results import Score
 from missfit.comparison.scoreboard import score_frame
 from missfit.report.page import write_page
@@ -24,10 +22,11 @@ from missfit.report.table.code import reproducing_code
 from missfit.report.table.notebook import score_html
 from missfit.report.table.recommendation import recommendation
 from missfit.report.table.report import table_report
+from missfit.workflow.compare import chosen_candidates
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
 
 OPTIONS = {one.name for one in fields(CompareOptions)} - {"reading", "seed"}
-KNOWN = {*OPTIONS, *READING, "only", "cv", "n", "bayes", "random_state"}
+KNOWN = {*OPTIONS, *READING, "cv", "n", "bayes", "random_state"}
 
 
 def compare(
@@ -66,8 +65,8 @@ def compare(
     **options
         ``only`` and ``skip`` are lists of predictors to try and to leave out; ``cv`` is
         the number of folds; ``group`` is a column, or an array, of groups that stay
-        together; ``n_jobs`` is the number of processes; see
-        `missfit.comparison.CompareOptions` for the others. ``categorical`` and ``drop``
+        together; ``n_jobs`` is the number of processes; ``budget`` is the most seconds
+        to take; see `missfit.comparison.CompareOptions` for the others. ``categorical`` and ``drop``
         are lists of columns; see `missfit.tables.options.ReadOptions` for more on how
         a table is read.
 
@@ -94,7 +93,7 @@ def compare(
         _refuse_target(target)
         data, target = data.sample(n, random_state)
     said = {name: options.pop(name) for name in READING & options.keys()}
-    only, group = options.pop("only", None), options.pop("group", None)
+    group = options.pop("group", None)
     if "cv" in options:
         options["n_folds"] = options.pop("cv")
     settled = CompareOptions(
@@ -104,7 +103,8 @@ def compare(
         **options,
     )
     settled.check()
-    tried = _candidates(estimators, only, settled.skip)
+    own = own_candidates(estimators)
+    tried = chosen_candidates(settled.only, settled.skip, own)
     table = training_table(
         data, target, settled.reading, group=group, least_rows=LEAST_ROWS
     )
@@ -128,16 +128,6 @@ def _refuse_target(target: Any) -> None:
             "a law has a target of its own; leave the target out, or give the rows "
             "that you drew."
         )
-
-
-def _candidates(
-    estimators: Mapping[str, Any] | None, only: Any, skip: Any
-) -> list[Candidate]:
-    """Return the user's candidates and those whose packages are installed."""
-    there = list(CANDIDATES)
-    if find_spec("jax") is None or find_spec("optax") is None:
-        there = [one for one in there if one.fit_many is None]
-    return chosen([*own_candidates(estimators), *there], only, skip)
 
 
 def _truth(found: Comparison, bayes: Any) -> NDArray[np.float64]:

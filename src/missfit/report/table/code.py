@@ -11,7 +11,7 @@ from missfit.comparison.own import OWN
 from missfit.report.page import Html, element, paragraph, section
 
 # Options on which the score of a predictor does not depend, or that are told otherwise.
-WITHOUT = ("reading", "group", "seed", "skip", "only", "n_jobs", "all_folds")
+WITHOUT = ("reading", "group", "seed", "skip", "only", "n_jobs", "all_folds", "budget")
 
 
 def code_section(comparison: Comparison, code: str) -> Html:
