@@ -66,9 +66,9 @@ def compare(
         ``only`` and ``skip`` are lists of predictors to try and to leave out; ``cv`` is
         the number of folds; ``group`` is a column, or an array, of groups that stay
         together; ``n_jobs`` is the number of processes; ``budget`` is the most seconds
-        to take; see `missfit.comparison.CompareOptions` for the others. ``categorical`` and ``drop``
-        are lists of columns; see `missfit.tables.options.ReadOptions` for more on how
-        a table is read.
+        to take; see `missfit.comparison.CompareOptions` for the others.
+        ``categorical`` and ``drop`` are lists of columns; see
+        `missfit.tables.options.ReadOptions` for more on how a table is read.
 
     Returns
     -------
