@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
-from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
+from missfit.tables.codes import are_padded
+from missfit.tables.columns import pandas_column, shown
+from missfit.tables.csv_text import csv_dialect
+from missfit.tables.decisions import Decision, Hints, decide
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError, instead
-from missfit.tables.read import column_names, read_table
+from missfit.tables.read import column_names, read_chunks, read_table, stored
+from missfit.tables.reading import Reading
+
+SAMPLE = 2_000  # rows of a file in which codes such as 00501 are looked for
+MOST_NOTES = 20  # on columns
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Rows to learn from: features, target, groups, and notes on what was done."""
+    """Rows to learn from: features, target, groups, and notes on what was done.
+
+    The columns of X are typed as they were read: numbers, dates, booleans, text.
+    ``reading`` says how, and is None where a table was not read here.
+    """
 
     X: Any  # pandas DataFrame
     y: NDArray[np.float64]
     target: str
     groups: NDArray | None
     notes: list[str]
+    reading: Reading | None = None  # of the features and of the target
 
 
 def read_training(
@@ -64,20 +76,46 @@ def read_training(
         raise TableError(
             f"{path} has no column beside the target {shown(target)} to predict from."
         )
-    frame = (
-        _pandas_frame(table)
-        if is_frame
-        else read_table(path, options, text=options.categorical)
-    )
-    y = _target(frame[target], target, path)
+    frame = _pandas_frame(table) if is_frame else _file_frame(path, names, options)
+    hints = Hints() if is_frame else _hints(path)
+    y, decision = _target(frame[target], target, path, options, hints)
+    reading = Reading.of(frame[features], options, hints=hints)
+    X = reading.apply(frame[features]).frame
+    reading = Reading((*reading.columns, decision.reading), len(frame))
     known = ~np.isnan(y)
-    notes = []
+    notes = _few(reading.notes())
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
-        frame, y = frame[known].reset_index(drop=True), y[known]
+        X, frame, y = (part[known] for part in (X, frame, y))
+        X, frame = X.reset_index(drop=True), frame.reset_index(drop=True)
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
-    return TrainingTable(frame[features], y, target, groups, notes)
+    return TrainingTable(X, y, target, groups, notes, reading)
+
+
+def _file_frame(path: Any, names: Sequence[str], options: ReadOptions) -> Any:
+    """Read a file, with codes that begin with zeros as text, so that they keep them."""
+    text = list(options.categorical)
+    if stored(path).kind == "csv":
+        rows = read_chunks(path, names, options, text=names, rows=SAMPLE)
+        sample = next(rows, None)
+        rows.close()
+        if sample is not None:
+            padded = (name for name in names if are_padded(sample[name].dropna()))
+            text += [name for name in padded if name not in text]
+    return read_table(path, options, text=text)
+
+
+def _hints(path: Any) -> Hints:
+    """Return what a file says about its numbers: whether they have decimal commas."""
+    kind, parts = stored(path)
+    comma = kind == "csv" and csv_dialect(parts[0]).decimal == ","
+    return Hints(decimal="," if comma else "")
+
+
+def _few(notes: list[str]) -> list[str]:
+    more = len(notes) - MOST_NOTES
+    return notes[:MOST_NOTES] + ([f"{more} more notes on columns"] if more > 0 else [])
 
 
 def _pandas_frame(frame: Any) -> Any:
@@ -123,22 +161,30 @@ def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) ->
         )
 
 
-def _target(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
-    """Return the target as numbers, NaN where missing."""
+def _target(
+    series: Any, name: str, path: str | Path, options: ReadOptions, hints: Hints
+) -> tuple[NDArray[np.float64], Decision]:
+    """Return the target as numbers, NaN where missing, and how it was read."""
     try:
         column = pandas_column(series, name)
-        kind = kind_of(column, name, forced=False)
-        if kind in ("number", "boolean"):
-            return numbers_of(column, name, kind)
+        said = "number" if column.typed == "f" else options.kinds.get(name, "")
+        decision = decide(column, name, said=said, marks=options.na, hints=hints)
     except ValueError as error:
         raise TableError(f"{path}: the target cannot be used: {error}") from error
+    kind = decision.reading.kind
+    if kind in ("number", "boolean"):
+        return decision.reading.numbers(column).values, decision
     if kind == "empty":
         raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
-    what = {"category": "text", "date": "dates"}[kind]
+    what = "dates" if kind == "date" else "text"
     row = int(np.argmax(~column.missing))
+    held = f"{what}, such as {shown(str(series.iloc[row]))} in row {row}"
+    as_numbers = replace(decision.reading, kind="number", format=None)
+    numbers = as_numbers.numbers(column)
+    if not np.isnan(numbers.values).all():
+        held = str(as_numbers.misfits(column, numbers.unfit))
     raise TableError(
-        f"{path}: the target {shown(name)} holds {what}, such as "
-        f"{shown(str(series.iloc[row]))} in row {row}; missfit predicts numbers. "
+        f"{path}: the target {shown(name)} holds {held}; missfit predicts numbers. "
         "Encode it as numbers, or choose another target."
     )
 

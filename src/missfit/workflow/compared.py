@@ -133,8 +133,13 @@ def _refuse_target(target: Any) -> None:
 def _truth(found: Comparison, bayes: Any) -> NDArray[np.float64]:
     """Return what the Bayes predictor says of the rows that were compared."""
     predictor = bayes if hasattr(bayes, "predict") else BayesPredictor(bayes)
-    X = found.X if found.frame is None else found.frame.to_numpy(dtype=float)
-    return np.asarray(predictor.predict(X), dtype=float)
+    n_columns, d = found.X.shape[1], len(found.names)
+    if n_columns != d:
+        raise ValueError(
+            f"the {d} features have {n_columns} columns of numbers; a Bayes predictor "
+            "is known for numbers alone, so leave the categories out."
+        )
+    return np.asarray(predictor.predict(found.X), dtype=float)
 
 
 def _truth_of_law(found: Comparison, law: Any) -> tuple[Any, list[str]]:

@@ -72,7 +72,7 @@ def fit_table(
     table = training_table(data, target, options, group=group)
     chosen = _candidate(predictor)
     named = [name for name in options.categorical if name in table.X.columns]
-    encoder = TableEncoder(categorical=named)
+    encoder = TableEncoder(categorical=named, reading=table.reading)
     X = encoder.fit_transform(table.X)
     regressor = ConformalRegressor(
         chosen.make(random_state), alpha=1 - coverage, random_state=random_state

@@ -6,9 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from missfit.estimators import TableEncoder
+from missfit.tables.reading import Reading
 from missfit.workflow.archive import RefusedError
 
 TRIAL_ROWS = 8  # predicted at load, so that a model that cannot predict is refused
+
+
+def checked_reading(encoder: TableEncoder, plain: Any) -> Reading:
+    """Return the reading of a header, which must be that of the encoder's columns."""
+    reading = Reading.from_json(plain)
+    kinds = [one.kind for one in reading.columns]
+    if reading.names != [str(name) for name in encoder.feature_names_in_]:
+        raise RefusedError("its reading is of other columns than its encoder")
+    if kinds != encoder.kinds_:
+        raise RefusedError("its reading and its encoder disagree on what columns hold")
+    return reading
 
 
 def check_counts(model: Any) -> None:

@@ -26,6 +26,7 @@ from missfit.auto.boosting import Part
 from missfit.auto.trees import FlatTrees
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.tables.options import ReadOptions
+from missfit.tables.reading import Reading
 from missfit.workflow.archive import (
     HEADER,
     RefusedError,
@@ -34,7 +35,11 @@ from missfit.workflow.archive import (
     packed,
 )
 from missfit.workflow.missingness import Missingness
-from missfit.workflow.model_checks import check_counts, check_predictions
+from missfit.workflow.model_checks import (
+    check_counts,
+    check_predictions,
+    checked_reading,
+)
 from missfit.workflow.new_rows import new_rows
 from missfit.writing import whole_file
 
@@ -47,7 +52,7 @@ __all__ = [
 ]
 
 FORMAT = "missfit model"
-VERSION = 2
+VERSION = 3
 TRUSTED = (
     "missfit.auto.regressor.AutoRegressor",
     "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
@@ -125,6 +130,11 @@ class TableModel:
         """Return the names of the columns that the model reads, in order."""
         return [str(name) for name in self.encoder.feature_names_in_]
 
+    @property
+    def reading(self) -> Reading:
+        """Return how the columns are read, at fit and in new rows."""
+        return self.encoder.reading_
+
     def predict(self, data: Any) -> NDArray[np.float64]:
         """Predict the rows of a frame, a file or an array.
 
@@ -190,8 +200,7 @@ class TableModel:
         keep: Sequence[str] = (),
     ) -> Generator[Any]:
         """Yield the rows of a table to predict as frames, a file in chunks."""
-        kinds = zip(self.columns, self.encoder.kinds_, strict=True)
-        text = [name for name, kind in kinds if kind in ("category", "identifier")]
+        text = self.reading.text_columns
         copied = [name for name in keep if name not in self.columns]
         return new_rows(
             data, self.columns, self.target, options, text=[*text, *copied], keep=keep
@@ -219,6 +228,7 @@ class TableModel:
                     strict=True,
                 )
             ],
+            "reading": self.reading.as_json(),
             "patterns": sorted(key.hex() for key in seen.keys),
             "patterns_seen_once": seen.n_single,
         }
@@ -238,7 +248,8 @@ def save_model(path: str | Path, model: TableModel) -> None:
         **model.schema(),
     }
     try:
-        parts = {"encoder": model.encoder, "regressor": _portable(model.regressor)}
+        encoder = _without_reading(model.encoder)
+        parts = {"encoder": encoder, "regressor": _portable(model.regressor)}
         content = packed(_skops().dumps(parts), header)
         _read(io.BytesIO(content))
     except ImportError:
@@ -275,6 +286,14 @@ def _portable(thing: Any, rounds: int | None = None) -> Any:
         other.__dict__ = {name: _portable(x) for name, x in vars(thing).items()}
         return other
     return thing
+
+
+def _without_reading(encoder: TableEncoder) -> TableEncoder:
+    """Return a copy of an encoder without its reading, which the header holds."""
+    other = copy.copy(encoder)
+    other.reading = None
+    del other.reading_
+    return other
 
 
 def load_model(path: str | Path) -> TableModel:
@@ -340,6 +359,7 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
         raise RefusedError("its encoder is of another type")
     if not isinstance(regressor, ConformalRegressor):
         raise RefusedError("its regressor is of another type")
+    encoder.reading_ = checked_reading(encoder, header["reading"])
     missingness = Missingness(
         int(header["rows"]),
         np.array([int(column["missing"]) for column in header["columns"]]),

@@ -91,6 +91,7 @@ def predict_file(
             predicted = _predicted(model, frame[model.columns], watch)
             write(_lines(frame[kept], predicted, decimals, first))
             on_rows(watch.n_rows)
+        watch.refuse_misfits()
         if not watch.n_rows:
             write(_lines(pandas_frame(np.empty((0, len(kept))), kept), NO_ROWS, 0, 1))
         on_end()
@@ -145,12 +146,8 @@ def decimals_of(model: TableModel) -> int | None:
 def _predicted(model: TableModel, frame: Any, watch: Watch) -> NDArray[np.float64]:
     """Return predictions and ends of intervals of a chunk of rows, in three columns."""
     with _faults_of_the_model():
-        try:
-            X = model.encoder.transform(frame)
-        except ValueError as error:
-            place = f" The row numbers count from row {watch.n_rows:,} of the file."
-            raise TableError(f"{error}{place if watch.n_rows else ''}") from error
-        watch.see(frame, X)
+        X, misfits = model.encoder.transform_leniently(frame)
+        watch.see(frame, X, misfits)
         lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
         watch.kinds.update(kind.tolist())
         return np.column_stack([model.regressor.predict(X), lower, upper])
