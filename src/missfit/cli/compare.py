@@ -111,6 +111,7 @@ def _options(arguments) -> CompareOptions:
         drop=arguments.drop,
         categorical=arguments.categorical,
         group=arguments.group,
+        time=arguments.time,
         skip=arguments.skip,
         n_folds=arguments.folds,
         max_rows=arguments.rows,

@@ -53,6 +53,7 @@ def _fit(arguments) -> None:
             drop=arguments.drop,
             categorical=arguments.categorical,
             group=arguments.group,
+            time=arguments.time,
         )
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(

@@ -28,6 +28,7 @@ from missfit.estimators import (
     PatternMixtureLR,
     SelfMaskedLR,
 )
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.networks import MLP, NeuMiss, fit_many
 
 RIDGES = tuple(np.logspace(-3, 4, 15))
@@ -202,6 +203,24 @@ CANDIDATES = [
     ),
 ]
 DEFAULT = "AutoRegressor"
+
+
+def choosing_forward(one: Candidate) -> Candidate:
+    """Return a candidate that makes its own choices forward in time, too.
+
+    One that takes groups is given the times of the rows in their place.
+    """
+    if not one.takes_groups:
+        return one
+    code = f"{one.code}.set_params(cv=ForwardSplit())"
+    imports = (
+        f"{one.imports}\nfrom missfit.estimators.forward_split import ForwardSplit"
+    )
+    return one._replace(
+        make=lambda seed: one.make(seed).set_params(cv=ForwardSplit()),
+        code=code,
+        imports=imports,
+    )
 
 
 def candidate(name: str) -> Candidate:

@@ -22,6 +22,9 @@ class CompareOptions:
     group : str, optional
         Column of a file that names the group of each row; the rows of one group are in
         one fold. A table that has been read already holds its groups.
+    time : str, optional
+        Column of a file that holds the time of each row; each fold is then predicted
+        from the rows before it. A table that has been read already holds its times.
     skip : sequence of str
         Names of the candidates that are not tried.
     n_folds : int
@@ -46,6 +49,7 @@ class CompareOptions:
     drop: Sequence[str] = ()
     categorical: Sequence[str] = ()
     group: str | None = None
+    time: str | None = None
     skip: Sequence[str] = ()
     n_folds: int = 5
     max_rows: int = 20_000

@@ -1,4 +1,4 @@
-"""A table to learn from: features, target and groups, and what was done to them."""
+"""A table to learn from: features, target, groups and times, and what was done."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ from missfit.tables.arrays import refuse_same_names
 from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
 from missfit.tables.problems import TableError, instead
 from missfit.tables.read import column_names, read_table
+from missfit.tables.times import times_of
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Rows to learn from: features, target, groups, and notes on what was done."""
+    """Rows to learn from: features, target, groups, times, and notes on what was done.
+
+    Where there are times, the rows are in the order of time.
+    """
 
     X: Any  # pandas DataFrame
     y: NDArray[np.float64]
     target: str
     groups: NDArray | None
     notes: list[str]
+    time: NDArray[np.float64] | None = None  # of each row, in increasing order
 
 
 def read_training(
@@ -34,6 +39,7 @@ def read_training(
     drop: Sequence[str] = (),
     categorical: Sequence[str] = (),
     group: str | None = None,
+    time: str | None = None,
     least_rows: int = 20,
 ) -> TrainingTable:
     """Read a table to learn from, without the rows that have no target.
@@ -48,14 +54,18 @@ def read_training(
         Columns to leave out, and to take as categories whatever they look like.
     group : str, optional
         Column of the groups that stay together in cross-validation; no feature.
+    time : str, optional
+        Column of the time of each row, dates or numbers. Rows are put in its order, and
+        those without a time are left out. It is no feature, since all rows to predict
+        come later than the rows that a model has seen.
     least_rows : int
         Rows with a target to ask for.
     """
     is_frame = hasattr(table, "columns")
     path = "the frame" if is_frame else table
     names = list(table.columns) if is_frame else column_names(table)
-    _check_roles(path, names, target, drop, categorical, group)
-    out = {target, group, *drop}
+    _check_roles(path, names, target, drop, categorical, group, time)
+    out = {target, group, time, *drop}
     features = [name for name in names if name not in out]
     if not features:
         raise TableError(
@@ -70,7 +80,25 @@ def read_training(
         frame, y = frame[known].reset_index(drop=True), y[known]
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
-    return TrainingTable(frame[features], y, target, groups, notes)
+    table = TrainingTable(frame[features], y, target, groups, notes)
+    return _in_time_order(table, frame[time], time, path) if time else table
+
+
+def _in_time_order(table: TrainingTable, series: Any, name: str, path) -> TrainingTable:
+    """Return the rows that have a time, the earliest first."""
+    times = times_of(series, name, path)
+    order = np.argsort(times, kind="stable")[: int((~np.isnan(times)).sum())]
+    notes = list(table.notes)
+    if len(order) < len(times):
+        notes.append(
+            f"{len(times) - len(order):,} rows without a time ({shown(name)}) left out"
+        )
+    notes.append(
+        f"each part is predicted from the rows before it in time ({shown(name)}, which "
+        "itself is not used to predict)"
+    )
+    X = table.X.iloc[order].reset_index(drop=True)
+    return TrainingTable(X, table.y[order], table.target, None, notes, times[order])
 
 
 def _pandas_frame(frame: Any) -> Any:
@@ -78,10 +106,13 @@ def _pandas_frame(frame: Any) -> Any:
     return frame.to_pandas() if hasattr(frame, "get_columns") else frame
 
 
-def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -> None:
+def _check_roles(
+    path, names: Sequence[str], target, drop, categorical, group, time
+) -> None:
     """Raise where a column that is named is not there, or has two roles."""
     there = set(names)
     asked = [("target", target), *([("group", group)] if group else [])]
+    asked += [("time", time)] if time else []
     asked += [("drop", name) for name in drop]
     asked += [("categorical", name) for name in categorical]
     for role, column in asked:
@@ -91,7 +122,15 @@ def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -
                 column=column,
                 role=role,
             )
-    for role, columns in (("group", [group]), ("drop", drop)):
+    if group and time:
+        raise TableError(
+            f"{path}: rows are held out by groups ({shown(group)}) or by time "
+            f"({shown(time)}), not by both; choose the one that new rows will differ "
+            "in.",
+            column=time,
+            role="time",
+        )
+    for role, columns in (("group", [group]), ("time", [time]), ("drop", drop)):
         if target in columns:
             raise TableError(
                 f"{shown(target)} is the target too; a column can be only one of the "

@@ -82,6 +82,7 @@ def _table(data: str | Path, target: str, options: CompareOptions) -> TrainingTa
         drop=options.drop,
         categorical=options.categorical,
         group=options.group,
+        time=options.time,
         least_rows=LEAST_ROWS,
     )
     options.check_rows(len(table.y))

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.comparison.candidates import DEFAULT, candidate
+from missfit.comparison.candidates import DEFAULT, candidate, choosing_forward
 from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.tables.problems import TableError
 from missfit.tables.training import TrainingTable
 from missfit.workflow.model_file import Missingness, TableModel, variable_mask
@@ -27,7 +28,9 @@ def fit_table(
     Parameters
     ----------
     table : TrainingTable
-        Where it has groups, all rows of a group are either fitted or calibrate.
+        Where it has groups, all rows of a group are either fitted or calibrate. Where
+        it has times, rows calibrate that were predicted from the rows before them, and
+        the predictor is then fitted to all rows.
     predictor : str
         The name of a candidate, see `missfit.comparison.candidates`.
     categorical : sequence of str
@@ -39,14 +42,21 @@ def fit_table(
     """
     if not 0 < coverage < 1:
         raise TableError(f"a coverage of {coverage:g} is not between 0 and 1.")
-    base = candidate(predictor).make(seed)
+    has_time = table.time is not None
+    chosen = candidate(predictor)
+    base = (choosing_forward(chosen) if has_time else chosen).make(seed)
     named = [name for name in categorical if name in table.X.columns]
     encoder = TableEncoder(categorical=named)
     X = encoder.fit_transform(table.X)
-    regressor = ConformalRegressor(base, alpha=1 - coverage, random_state=seed)
+    regressor = ConformalRegressor(
+        base,
+        alpha=1 - coverage,
+        cv=ForwardSplit() if has_time else None,
+        random_state=seed,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, table.y, groups=table.groups)
+        regressor.fit(X, table.y, groups=table.time if has_time else table.groups)
     return TableModel(
         encoder,
         regressor,
