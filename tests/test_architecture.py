@@ -37,10 +37,12 @@ MAY_IMPORT = {
     "bayes": "gaussian moments simulate tables",
     "theory": "bayes moments simulate tables",
     "study": "networks simulate tables terminal theory writing",
-    "comparison": "auto estimators evidence moments networks tables",
-    "report": "comparison evidence moments study terminal writing",
+    "suspicions": "estimators tables",
+    "comparison": "auto estimators evidence moments networks suspicions tables",
+    "report": "comparison evidence moments study suspicions terminal writing",
     "workflow": "auto comparison estimators moments report tables writing",
-    "cli": "comparison report simulate study tables terminal workflow writing",
+    "cli": "comparison report simulate study suspicions tables terminal workflow "
+    "writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.

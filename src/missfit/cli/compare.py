@@ -13,6 +13,7 @@ from missfit.cli.options import (
     jobs_of,
     positive,
 )
+from missfit.cli.suspicions import show_suspicions
 from missfit.terminal import Status, note, tell
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class _TrialTable:
         self.waiting = list(candidates)
         for text in [*comparison.notes, *comparison.encoder.describe()]:
             note(text)
+        show_suspicions(comparison.suspicions)
         width = max(len(one.name) for one in candidates)
         self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"
         head = self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit")

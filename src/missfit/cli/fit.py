@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from missfit.cli.options import add_table_options, check_new_file
+from missfit.cli.suspicions import show_suspicions
 from missfit.terminal import Status, note, tell
 
 
@@ -40,6 +41,7 @@ def add_fit(commands) -> None:
 
 
 def _fit(arguments) -> None:
+    from missfit.suspicions import find_suspicions
     from missfit.tables.training import read_training
     from missfit.workflow.fit import fit_table, held_out_r2
     from missfit.workflow.model_file import save_model
@@ -65,8 +67,12 @@ def _fit(arguments) -> None:
         )
         status.show(f"writing {arguments.model}")
         save_model(arguments.model, model)
+        suspicions = find_suspicions(
+            table, categorical=arguments.categorical, seed=arguments.seed
+        )
     for text in [*table.notes, *model.encoder.describe()]:
         note(text)
+    show_suspicions(suspicions)
     tell(
         f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "
         f"{len(model.columns)} columns; R2 {held_out_r2(model):.3f} on "

@@ -16,6 +16,7 @@ from missfit.estimators import TableEncoder
 from missfit.estimators.forward_split import blocks_in_time
 from missfit.evidence.mechanism import Rows, rows_of
 from missfit.moments.patterns import PatternGroups, group_rows
+from missfit.suspicions import Suspicion
 
 DRAWS = 400  # bootstrap draws: an end of a 95 % interval rests on 10 of them
 
@@ -100,6 +101,8 @@ class Comparison:
     time : ndarray of shape (n,), optional
         The time of each row, in increasing order. Each fold is then predicted from the
         rows before it.
+    suspicions : list of Suspicion
+        What was odd about the table before anything was tried.
     """
 
     X: NDArray[np.float64]
@@ -114,6 +117,7 @@ class Comparison:
     frame: Any = None
     drawn_from: int | None = None
     time: NDArray | None = None
+    suspicions: list[Suspicion] = field(default_factory=list)
 
     def encoded(self, train: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return all rows as numbers, by an encoder fitted to the training rows alone.

@@ -17,6 +17,7 @@ from missfit.comparison.folds import folds_of
 from missfit.comparison.options import CompareOptions
 from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import TableEncoder
+from missfit.suspicions import find_suspicions
 from missfit.tables.training import TrainingTable
 
 PATIENCE = 60.0  # seconds that the other folds of a candidate far behind may take
@@ -108,6 +109,7 @@ def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison
         frame,
         drawn_from,
         when,
+        find_suspicions(table, categorical=named, seed=seed),
     )
 
 
