@@ -19,6 +19,7 @@ FEWEST_GROUPS = 15  # of a column whose name tells nothing: fewer may be a categ
 FEWEST_NAMED_GROUPS = 8  # of a column whose name says that it names persons or places
 FEWEST_ROWS = 2.0  # of a group, on average
 DEGREE = 3  # of the polynomial that stands for a smooth function of numbers
+ROUGH = 0.5  # share of the likeness that a smooth function must leave
 DENSE = 1.5  # numbers for each level that codes may run over, as 1, 2, 3, ...
 
 
@@ -40,9 +41,12 @@ def repeated_groups(look: Look) -> list[Suspicion]:
     able = [feature for feature in look.features if _may_be_groups(feature)]
     found = []
     for feature in able:
-        like = likeness(feature.codes[feature.known], _not_smooth(feature, look))
-        if like.correlation >= ALIKE and like.p < LEVEL / len(able):
-            found.append((like.correlation, feature))
+        codes, y = feature.codes[feature.known], look.rank[feature.known]
+        alike = likeness(codes, y).correlation
+        rough = likeness(codes, _not_smooth(feature, y))
+        is_rough = rough.correlation >= ROUGH * alike and rough.p < LEVEL / len(able)
+        if alike >= ALIKE and is_rough:
+            found.append((alike, feature))
     if not found:
         return []
     found.sort(key=lambda pair: (pair[1].missing.any(), -pair[0]))
@@ -76,9 +80,9 @@ def _may_be_groups(feature: Feature) -> bool:
     return is_named or bool(values[-1] - values[0] < DENSE * len(values))
 
 
-def _not_smooth(feature: Feature, look: Look) -> NDArray[np.float64]:
-    """Return the ranks of the target without a smooth function of a number."""
-    y, x = look.rank[feature.known], feature.values[feature.known]
+def _not_smooth(feature: Feature, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a smooth function of a number leaves of the target."""
+    x = feature.values[feature.known]
     if feature.kind == "category":
         return y
     powers = np.vander((x - x.mean()) / x.std(), DEGREE + 1)

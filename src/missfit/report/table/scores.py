@@ -100,9 +100,9 @@ def _caption(comparison: Comparison) -> str:
     return (
         f"R2 of the predictions in {_folds(comparison)}, "
         f"with 95 % intervals by a bootstrap of the {_unit(comparison)}. Orange: "
-        "recommended; blue: missfit; grey: used today. Intervals of two predictors may overlap although "
-        "one is clearly better, since they meet the same rows: compare the columns "
-        "“behind” and “± behind”."
+        "recommended; blue: missfit; grey: used today. Intervals of two predictors "
+        "may overlap although one is clearly better, since they meet the same rows: "
+        "compare the columns “behind” and “± behind”."
     )
 
 
