@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from missfit.suspicions.groups import repeated_groups
 from missfit.suspicions.leaks import leaks, mask_leaks
 from missfit.suspicions.look import look_at
@@ -41,14 +43,16 @@ def find_suspicions(
     look = look_at(table, categorical, seed)
     is_free = table.groups is None and table.time is None
     groups = repeated_groups(look) if is_free else []
-    times = time_order(look, seed) if is_free else []
+    times, in_time = time_order(look, seed) if is_free else ([], None)
     if groups and not (times and times[0].columns):
-        times = []  # rows stand group by group
+        times, in_time = [], None  # rows stand group by group
+    if table.time is not None:
+        in_time = np.arange(len(look.y))
     names = {name for one in (*groups, *times) for name in one.columns}
     unnamed = ids(look, {name for one in times for name in one.columns})
     named = names | {name for one in unnamed for name in one.columns}
     return [
-        *leaks(look, names, in_time=bool(times) or table.time is not None),
+        *leaks(look, names, in_time),
         *mask_leaks(look),
         *classes(look),
         *times,

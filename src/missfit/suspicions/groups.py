@@ -85,6 +85,7 @@ def _not_smooth(feature: Feature, y: NDArray[np.float64]) -> NDArray[np.float64]
     x = feature.values[feature.known]
     if feature.kind == "category":
         return y
+    x = x / np.abs(x).max()  # squares of large numbers overflow
     powers = np.vander((x - x.mean()) / x.std(), DEGREE + 1)
     return y - powers @ np.linalg.lstsq(powers, y, rcond=None)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from missfit.suspicions.look import Feature, Look
@@ -18,10 +19,14 @@ FAR_ABOVE = 0.25
 FEW_LEVELS = 20  # of a category that may leak; one of more levels is a group
 FEWEST = 30  # rows with a value from which on a claim is made
 FEWEST_ON_A_SIDE = 10  # rows that miss a value, and rows that have it
+N_SPANS = 20  # of time, in which a leak must follow the target
+FOLLOWED = 0.5  # squared correlation within the spans: noise weighs more there
 SEPARATED = 0.98  # AUC from which on a mask tells the target
 
 
-def leaks(look: Look, groups: set[str], *, in_time: bool = False) -> list[Suspicion]:
+def leaks(
+    look: Look, groups: set[str], in_time: NDArray[np.intp] | None = None
+) -> list[Suspicion]:
     """Return the columns that predict the target almost perfectly on their own.
 
     The target is taken by its ranks, so that a copy, a multiple, a logarithm and any
@@ -32,12 +37,15 @@ def leaks(look: Look, groups: set[str], *, in_time: bool = False) -> list[Suspic
     look : Look
     groups : set of str
         Columns that are suspected to be groups, and so no leaks.
-    in_time : bool
-        Whether the target drifts with time. Then neighbours in a smooth column are
-        neighbours in time, and only a monotone function of the target is a leak.
+    in_time : ndarray of int, optional
+        The rows in the order of time, where the target drifts with it. Then neighbours
+        in a smooth column are neighbours in time, and a leak must follow the target
+        up and down as well.
     """
     able = [feature for feature in look.features if feature.name not in groups]
-    r2 = {f.name: min(_r2(f, look), _monotone_r2(f, look, in_time)) for f in able}
+    r2 = {f.name: _r2(f, look) for f in able}
+    if in_time is not None:
+        r2 = {f.name: r2[f.name] * _follows(f, look, in_time) for f in able}
     others = max((value for value in r2.values() if value <= LEAK), default=0.0)
     found = []
     for feature in look.features:
@@ -62,16 +70,21 @@ def _r2(feature: Feature, look: Look) -> float:
     return neighbour_r2(feature.values[rows], y)
 
 
-def _monotone_r2(feature: Feature, look: Look, in_time: bool) -> float:
-    """Return the squared rank correlation with the target; 1 where it is not asked."""
-    rows = feature.known
-    if not in_time:
-        return 1.0
+def _follows(feature: Feature, look: Look, in_time: NDArray[np.intp]) -> bool:
+    """Whether a column goes up and down with the target within short spans of time.
+
+    Two trends have like ranks by chance, but not the same deviations from their means
+    over a twentieth of the rows.
+    """
+    rows = in_time[~feature.missing[in_time]]
+    if len(rows) < FEWEST:
+        return False
+    span = np.arange(len(rows)) * N_SPANS // len(rows)
     x, y = (
-        rank - rank.mean()
+        rank - (np.bincount(span, rank) / np.bincount(span))[span]
         for rank in (rankdata(feature.values[rows]), rankdata(look.y[rows]))
     )
-    return float((x @ y) ** 2 / max((x @ x) * (y @ y), 1e-300))
+    return bool((x @ y) ** 2 > FOLLOWED * (x @ x) * (y @ y))
 
 
 def _leak(feature: Feature, r2: float, others: float, look: Look) -> Suspicion:

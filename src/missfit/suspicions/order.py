@@ -25,6 +25,7 @@ from missfit.tables.columns import shown
 LEVEL = 0.01  # of the test that the order of the rows tells nothing
 STRONG = 0.3  # autocorrelation of the target from which on it is said in any case
 HIDDEN = 0.05  # R2 that shuffled folds must hide, where the autocorrelation is weaker
+SMOOTH = 0.8  # autocorrelation of a column that time has made smooth
 FEWEST_TIMES = 10  # different times below which an order tells hardly anything
 # The trees that show what is hidden: 3,000 rows of 40 columns take half a second.
 TREES = {"n_estimators": 20, "min_samples_leaf": 2, "max_features": 0.5}
@@ -48,7 +49,14 @@ class Hidden(NamedTuple):
     forward: float
 
 
-def time_order(look: Look, seed: int = 0) -> list[Suspicion]:
+class Found(NamedTuple):
+    """The suspicion, if there is one, and the rows in the order of time."""
+
+    suspicions: list[Suspicion]
+    rows: NDArray[np.intp] | None
+
+
+def time_order(look: Look, seed: int = 0) -> Found:
     """Return whether rows have an order in time that shuffled folds do not respect.
 
     The target is tested for autocorrelation in the order of each date, and in that of
@@ -64,8 +72,8 @@ def time_order(look: Look, seed: int = 0) -> list[Suspicion]:
         hidden = what_is_hidden(look, order, seed)
         gap = hidden.shuffled - max(hidden.forward, 0.0)
         if order.is_sure or correlation >= STRONG or gap >= HIDDEN:
-            return [_suspicion(look, order, correlation, hidden)]
-    return []
+            return Found([_suspicion(order, correlation, hidden)], order.rows)
+    return Found([], None)
 
 
 def _orders(look: Look) -> list[Order]:
@@ -102,10 +110,17 @@ def _is_time(feature: Feature, look: Look, sorted_here: bool) -> bool:
 
 
 def _is_arranged(look: Look) -> bool:
-    """Whether the table is sorted by its target or by a column that is no time."""
+    """Whether the table is sorted by its target or by a column that is no time.
+
+    A column that rises in time, such as a price index, also sorts the table. Then other
+    columns are smooth, too, and a table that is sorted by a column leaves them rough.
+    """
     if is_sorted(look.y):
         return True
-    return any(_is_arranged_by(feature) for feature in look.features)
+    others = [f for f in look.features if not _is_arranged_by(f)]
+    if len(others) == len(look.features):
+        return False
+    return not any(autocorrelation(f.values[f.known])[0] > SMOOTH for f in others)
 
 
 def _is_arranged_by(feature: Feature) -> bool:
@@ -126,9 +141,12 @@ def autocorrelation(y: NDArray[np.float64]) -> tuple[float, float]:
     (Wald and Wolfowitz 1943).
     """
     n = len(y)
+    if n < FEWEST:
+        return 0.0, 1.0
+    y = y / max(np.abs(y).max(), 1e-300)  # squares of large numbers overflow
     y = y - y.mean()
     square = float(y @ y)
-    if n < FEWEST or square == 0:
+    if square == 0:
         return 0.0, 1.0
     correlation = float(y[1:] @ y[:-1]) / square
     return correlation, float(norm.sf((correlation + 1 / n) * np.sqrt(n)))
@@ -143,16 +161,19 @@ def what_is_hidden(look: Look, order: Order, seed: int) -> Hidden:
 
 
 def _inputs(look: Look, order: Order) -> NDArray[np.float64]:
-    """Return the columns most related to the target, without the time itself."""
+    """Return the columns most related to the target, without the time itself.
+
+    They are places among the distinct values, which are the same to trees; a missing
+    value is the largest.
+    """
     columns = []
     for feature in look.features:
         is_order = feature.name == order.name or is_counter(feature, look.n_rows)
         if len(feature.distinct[0]) > 1 and not is_order:
-            columns.append(np.where(feature.missing, np.nan, feature.values))
+            columns.append(feature.codes)
     if not columns:
         return np.zeros((len(look.y), 1))
-    X = np.column_stack(columns)
-    X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
+    X = np.column_stack(columns).astype(np.float64)
     gap = X - X.mean(axis=0)
     related = np.abs(look.rank @ gap) / np.maximum(gap.std(axis=0), 1e-300)
     return X[:, np.argsort(-related, kind="stable")[:MOST_COLUMNS]]
@@ -169,9 +190,7 @@ def _forward_r2(X: NDArray, y: NDArray, seed: int) -> float:
     return float(1 - error @ error / (spread @ spread)) if spread.any() else 0.0
 
 
-def _suspicion(
-    look: Look, order: Order, correlation: float, hidden: Hidden
-) -> Suspicion:
+def _suspicion(order: Order, correlation: float, hidden: Hidden) -> Suspicion:
     in_order = f"in the order of {shown(order.name)}" if order.name else "of the table"
     reason = "" if order.name else " Are they in the order of time?"
     names = (order.name,) if order.name else ()
