@@ -59,6 +59,7 @@ TRUSTED = (
     "missfit.estimators.factorized_lr.FactorizedLR",
     "missfit.auto.boosting.FoldModel",
     "missfit.auto.boosting.Part",
+    "missfit.estimators.forward_split.ForwardSplit",
     "missfit.estimators.micelr.MICELR",
     "missfit.estimators.partial_pooling.PartialPooling",
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",

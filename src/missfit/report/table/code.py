@@ -39,25 +39,48 @@ def reproducing_code(
     """
     candidate = comparison.trial(comparison.recommended).candidate
     kind = "GroupKFold" if options.group else "KFold"
+    if options.time:
+        kind = "ForwardSplit"
     columns = {
         "drop": list(options.drop),
         "categorical": list(options.categorical),
         "group": options.group,
+        "time": options.time,
     }
     table = _call("read_training", str(path), comparison.target, **columns)
     encoder = _call("missfit.TableEncoder", categorical=comparison.encoder.categorical)
     model = candidate.code.format(seed=comparison.seed)
-    folds = _call(kind, comparison.n_folds, shuffle=True, random_state=comparison.seed)
     lines = [
         f"table = {table}",
         *_rows(comparison),
         f"model = make_pipeline({encoder}, {model})",
+        *_prediction(comparison, candidate, options, kind),
+    ]
+    return "\n".join([*_imports(comparison, candidate, kind), "", *lines])
+
+
+def _prediction(
+    comparison: Comparison, candidate: Candidate, options: CompareOptions, kind: str
+) -> list[str]:
+    """Return the lines that predict the rows and print R2."""
+    if options.time:
+        step = f", {candidate.name.lower()}__groups=time[train]"
+        return [
+            "predicted = np.full(len(y), np.nan)",
+            f"for train, test in ForwardSplit({options.n_folds}).split(X, y, time):",
+            "    model.fit(X.iloc[train], y[train]"
+            f"{step if candidate.takes_groups else ''})",
+            "    predicted[test] = model.predict(X.iloc[test])",
+            "tested = ~np.isnan(predicted)",
+            'print(f"{r2_score(y[tested], predicted[tested]):.4f}")',
+        ]
+    folds = _call(kind, comparison.n_folds, shuffle=True, random_state=comparison.seed)
+    return [
         f"folds = {folds}",
         "predicted = cross_val_predict(model, X, y, cv=folds"
         f"{_groups(candidate, options.group)})",
         'print(f"{r2_score(y, predicted):.4f}")',
     ]
-    return "\n".join([*_imports(comparison, candidate, kind), "", *lines])
 
 
 def _imports(comparison: Comparison, candidate: Candidate, kind: str) -> list[str]:
@@ -67,9 +90,15 @@ def _imports(comparison: Comparison, candidate: Candidate, kind: str) -> list[st
         *candidate.imports.split("\n"),
         "from missfit.tables.training import read_training",
         "from sklearn.metrics import r2_score",
-        f"from sklearn.model_selection import {kind}, cross_val_predict",
         "from sklearn.pipeline import make_pipeline",
     }
+    if comparison.time is None:
+        lines.add(f"from sklearn.model_selection import {kind}, cross_val_predict")
+    else:
+        lines |= {
+            "import numpy as np",
+            f"from missfit.estimators.forward_split import {kind}",
+        }
     if comparison.drawn_from is not None:
         lines.add("import numpy as np")
     return sorted(lines, key=_import_order)
@@ -78,13 +107,15 @@ def _imports(comparison: Comparison, candidate: Candidate, kind: str) -> list[st
 def _rows(comparison: Comparison) -> list[str]:
     """Return the lines that name the rows, drawn as for the comparison."""
     names = ["X", "y"] if comparison.groups is None else ["X", "y", "groups"]
+    if comparison.time is not None:
+        names = ["X", "y", "time"]
     if comparison.drawn_from is None:
         return [f"{', '.join(names)} = {', '.join(f'table.{name}' for name in names)}"]
-    parts = ["table.X.iloc[rows]", "table.y[rows]", "table.groups[rows]"]
+    parts = ["table.X.iloc[rows]", *(f"table.{name}[rows]" for name in names[1:])]
     return [
         f"order = np.random.default_rng({comparison.seed}).permutation(len(table.y))",
         f"rows = np.sort(order[:{len(comparison.y)}])",
-        f"{', '.join(names)} = {', '.join(parts[: len(names)])}",
+        f"{', '.join(names)} = {', '.join(parts)}",
     ]
 
 
