@@ -13,12 +13,14 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 
+import missfit
 from missfit import TableEncoder
 from missfit.comparison import CompareOptions, compare_table, diagnose
 from missfit.comparison.candidates import candidate
 from missfit.comparison.folds import folds_of
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError
 from missfit.tables.training import read_training
 from missfit.workflow.fit import fit_table, held_out_r2
@@ -64,7 +66,7 @@ def test_rows_are_in_the_order_of_time_and_time_is_no_feature():
 def test_numbers_and_missing_times():
     frame = daily().assign(year=lambda f: f.index % 7 + 2000.0)
     frame.loc[:9, "year"] = np.nan
-    table = read_training(frame, "y", time="year", drop=["day"])
+    table = read_training(frame, "y", ReadOptions(drop=("day",)), time="year")
     assert len(table.y) == len(frame) - 10
     assert (np.diff(table.time) >= 0).all()
     assert any(
@@ -149,8 +151,9 @@ def test_the_report_shows_only_rows_that_are_tested(compared):
 def test_the_code_of_the_report_prints_the_score(tmp_path, name):
     path = tmp_path / "table.csv"
     daily(120).to_csv(path, index=False)
-    table = read_training(path, "y", time="day", drop=["city"])
-    options = CompareOptions(time="day", drop=["city"], n_folds=2, max_rows=110)
+    reading = ReadOptions(drop=("city",))
+    table = read_training(path, "y", reading, time="day")
+    options = CompareOptions(reading, time="day", n_folds=2, max_rows=110)
     comparison = compare_table(table, [candidate(name)], options)
     code = reproducing_code(comparison, path, options)
     printed = io.StringIO()
@@ -161,7 +164,7 @@ def test_the_code_of_the_report_prints_the_score(tmp_path, name):
 
 def test_fit_prints_the_r2_of_compare(compared):
     table, comparison, _ = compared
-    model = fit_table(table, predictor="EMLR", seed=1)
+    model = fit_table(table, predictor="EMLR", random_state=1)
     # the encoder of fit knows all rows, whose levels here are those of any part
     assert held_out_r2(model) == pytest.approx(comparison.scores["EMLR"].r2, abs=1e-9)
 
@@ -177,7 +180,8 @@ def test_what_shuffled_folds_hide_forward_folds_show():
     trees = trees._replace(make=lambda s: HistGradientBoostingRegressor(max_iter=30))
     r2 = {}
     for time in (None, "t"):
-        table = read_training(frame, "y", time=time, drop=[] if time else ["t"])
+        reading = ReadOptions(drop=() if time else ("t",))
+        table = read_training(frame, "y", reading, time=time)
         found = compare_table(table, [trees], CompareOptions(time=time))
         r2[time] = found.scores[trees.name].r2
     assert r2[None] > 0.95
@@ -238,3 +242,17 @@ def test_a_group_and_a_time_are_refused_by_their_options(capsys, tmp_path):
     err = refused(capsys, "fit", path, "--target", "y", *options)
     assert "--time 'day':" in err
     assert "not by both" in err
+
+
+def test_python_takes_a_column_or_an_array_of_times(compared):
+    _, comparison, _ = compared
+    frame = daily()
+    options = {"only": ["EMLR"], "random_state": 1}
+    by_name = missfit.compare(frame, "y", time="day", **options)
+    assert by_name.scores["EMLR"].r2 == pytest.approx(comparison.scores["EMLR"].r2)
+    days = pd.to_datetime(frame["day"]).to_numpy()
+    features = frame.drop(columns=["day", "y"])
+    by_array = missfit.compare(features, frame["y"], time=days, **options)
+    assert by_array.scores["EMLR"].r2 == pytest.approx(by_name.scores["EMLR"].r2)
+    model = missfit.fit_table(features, frame["y"], "EMLR", time=days, random_state=1)
+    assert held_out_r2(model) == pytest.approx(by_name.scores["EMLR"].r2, abs=1e-9)

@@ -319,14 +319,14 @@ def test_small_and_strange_tables_are_looked_at_without_an_error(n):
 
 @pytest.mark.parametrize("action", REMEDIES)
 def test_every_remedy_has_an_option_or_words(action):
-    remedy = Remedy(action, ("my column",), "-999")
+    remedy = Remedy(action, ("my column",))
     assert remedy_in_words(remedy)
     option = answer(remedy)
     assert ("--" in option) == (action != "log")
 
 
 def test_an_option_can_be_pasted():
-    assert answer(Remedy("missing", ("a",), "-999")) == " Option: --na=-999"
+    assert answer(Remedy("drop", ("-a", "b"))) == " Option: --drop=-a --drop b"
     assert answer(Remedy("group", ("the school",))) == " Option: --group 'the school'"
     assert "--time" in answer(Remedy("time"))
     assert answer(None) == ""

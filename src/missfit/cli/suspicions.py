@@ -23,8 +23,6 @@ def answer(remedy: Remedy | None) -> str:
     """
     if remedy is None or remedy.action == "log":
         return ""
-    if remedy.action == "missing":
-        return f" Option: {_argument('--na', remedy.value)}"
     if remedy.action == "time" and not remedy.columns:
         return " Add a column with the time of each row and name it by --time."
     given = (_argument(f"--{remedy.action}", name) for name in remedy.columns)
@@ -34,8 +32,8 @@ def answer(remedy: Remedy | None) -> str:
 def _argument(option: str, value: str) -> str:
     """Return an option with its value, which may begin with a dash.
 
-    >>> _argument("--na", "-999")
-    '--na=-999'
+    >>> _argument("--drop", "-x")
+    '--drop=-x'
     """
     quoted = shlex.quote(value)
     return f"{option}={quoted}" if value.startswith("-") else f"{option} {quoted}"

@@ -62,8 +62,13 @@ class Diagnosis:
     coverage_by_count: list[tuple[str, int, float, float]]
 
 
-def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
-    """Return what lies behind a comparison and its recommended predictor."""
+def diagnose(
+    comparison: Comparison, *, n_jobs: int = 1, with_curve: bool = True
+) -> Diagnosis:
+    """Return what lies behind a comparison and its recommended predictor.
+
+    Without its curve, it takes less time.
+    """
     coverage, by_count = interval_coverage(comparison)
     law = _law(comparison)
     found = why_missing(comparison, law)
@@ -73,7 +78,7 @@ def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
         found,
         mask_evidence(comparison, found),
         *worth_of_measuring(comparison, law),
-        learning_curve(comparison, n_jobs=n_jobs),
+        learning_curve(comparison, n_jobs=n_jobs) if with_curve else [],
         coverage,
         by_count,
     )

@@ -9,8 +9,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
+from missfit.comparison.fits import fit_and_predict
 from missfit.comparison.results import Comparison
-from missfit.comparison.trials import fit_and_predict
 
 SHARES = (0.1, 0.25, 0.5)  # of the training rows; the score of all is known already
 LEAST_ROWS = 20  # fewer training rows than these make no point of the curve

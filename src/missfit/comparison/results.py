@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -31,8 +31,8 @@ class Trial:
     predictions : ndarray of shape (n,)
         The prediction for each row by the model that did not see it; NaN where that
         model failed or was not fitted.
-    seconds : ndarray of shape (n_folds,)
-        The time to fit and predict each fold that was tried.
+    seconds : ndarray of shape (n_tried,)
+        The time to fit and predict each fold that was tried; there may be none.
     failure : str
         Why the candidate failed, or "".
     left_out : str
@@ -49,6 +49,11 @@ class Trial:
     def name(self) -> str:
         """Return the name of the candidate."""
         return self.candidate.name
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """Return the mean time to fit and predict a fold; None if none was tried."""
+        return float(self.seconds.mean()) if len(self.seconds) else None
 
 
 class Score(NamedTuple):
@@ -103,6 +108,8 @@ class Comparison:
         rows before it.
     suspicions : list of Suspicion
         What was odd about the table before anything was tried.
+    chosen : str, optional
+        The name of the recommended trial, where it was chosen by more rows than these.
     """
 
     X: NDArray[np.float64]
@@ -118,6 +125,7 @@ class Comparison:
     drawn_from: int | None = None
     time: NDArray | None = None
     suspicions: list[Suspicion] = field(default_factory=list)
+    chosen: str | None = None
 
     def encoded(self, train: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return all rows as numbers, by an encoder fitted to the training rows alone.
@@ -136,6 +144,11 @@ class Comparison:
     def n_folds(self) -> int:
         """Return the number of folds."""
         return int(self.fold.max()) + 1
+
+    @property
+    def n_training(self) -> int:
+        """Return the number of training rows of a fold, the largest in time."""
+        return int(self.training(self.best_trained[0]).sum())
 
     @cached_property
     def fold_tables(self) -> list[NDArray[np.float64]]:
@@ -273,6 +286,8 @@ class Comparison:
     @cached_property
     def recommended(self) -> str:
         """The name of the quickest trial within one standard error of the best."""
+        if self.chosen is not None:
+            return self.chosen
         near = [
             trial
             for trial in self.sound
@@ -283,6 +298,26 @@ class Comparison:
     def trial(self, name: str) -> Trial:
         """Return the trial of this name."""
         return next(trial for trial in self.trials if trial.name == name)
+
+    def at_rows(self, rows: NDArray[np.intp]) -> Comparison:
+        """Return the same comparison, seen at some of its rows.
+
+        The recommended trial is that of all rows.
+        """
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            fold=self.fold[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            time=None if self.time is None else self.time[rows],
+            trials=[replace(t, predictions=t.predictions[rows]) for t in self.trials],
+            frame=None if self.frame is None else self._frame_at(rows),
+            chosen=self.recommended,
+        )
+
+    def _frame_at(self, rows: NDArray[np.intp]) -> Any:
+        return self.frame.iloc[rows].reset_index(drop=True)
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one record for each candidate and fold tried: the table of results."""

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
 from missfit.suspicions.look import Feature, Look
-from missfit.suspicions.names import GROUP_WORDS, ID_WORDS, words_of
+from missfit.suspicions.names import GROUP_WORDS
 from missfit.suspicions.suspicion import Remedy, Suspicion, listed
+from missfit.tables.codes import is_id_name, words_of
 from missfit.tables.columns import shown
 
 LEVEL = 0.01  # of the test, for all columns together
@@ -69,7 +70,8 @@ def repeated_groups(look: Look) -> list[Suspicion]:
 
 def _may_be_groups(feature: Feature) -> bool:
     values, _ = feature.distinct
-    is_named = bool(words_of(feature.name) & (GROUP_WORDS | ID_WORDS))
+    name = feature.name
+    is_named = is_id_name(name) or not GROUP_WORDS.isdisjoint(words_of(name))
     fewest = FEWEST_NAMED_GROUPS if is_named else FEWEST_GROUPS
     if len(values) < fewest or len(feature.known) < FEWEST_ROWS * len(values):
         return False

@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from missfit.tables.columns import kind_of, numbers_of, pandas_column
+from missfit.tables.column_reading import ColumnReading
+from missfit.tables.columns import pandas_column
+from missfit.tables.options import ReadOptions
+from missfit.tables.reading import Reading
 from missfit.tables.training import TrainingTable
 
 MOST_ROWS = 20_000
@@ -35,12 +38,15 @@ class Feature:
         are missing.
     levels : list of str
         The levels of a category; empty for other kinds.
+    sentinels : tuple of float
+        Numbers that stood for a missing value, and are missing in ``values``.
     """
 
     name: str
     kind: str
     values: NDArray[np.float64]
     levels: list[str]
+    sentinels: tuple[float, ...] = ()
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
@@ -80,7 +86,9 @@ class Feature:
         """Return a value as a person would write it."""
         if self.kind == "category":
             return repr(self.levels[int(value)])
-        return f"{value:.10g}"
+        if self.kind == "date":
+            return str(np.datetime64(round(value), "D"))
+        return f"{value:.6g}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,8 @@ def look_at(table: TrainingTable, categorical: Sequence[str], seed: int) -> Look
     ----------
     table : TrainingTable
     categorical : sequence of str
-        Columns whose values are categories, whatever they look like.
+        Columns whose values are categories, where the table does not say how its
+        columns were read.
     seed : int
     """
     n, d = table.X.shape
@@ -140,25 +149,39 @@ def look_at(table: TrainingTable, categorical: Sequence[str], seed: int) -> Look
     if n > most:
         rows = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     frame = table.X.iloc[rows]
+    reading = table.reading
+    if reading is None:
+        kinds = dict.fromkeys(map(str, categorical), "category")
+        reading = Reading.of(frame, ReadOptions(kinds=kinds))
+    by_name = {one.name: one for one in reading.columns}
     features = [
-        read_feature(frame.iloc[:, j], str(name), name in categorical)
+        read_feature(frame.iloc[:, j], by_name[str(name)])
         for j, name in enumerate(frame.columns)
     ]
     return Look(features, table.y[rows], table.target, n)
 
 
-def read_feature(series: Any, name: str, forced: bool) -> Feature:
-    """Read a column; what mixes kinds is taken as a category."""
+def read_feature(series: Any, reading: ColumnReading) -> Feature:
+    """Return a column as it was read; ids that are numbers as numbers."""
+    name, kind = reading.name, reading.kind
     column = pandas_column(series, name)
-    try:
-        kind = kind_of(column, name, forced=forced)
-        if kind != "category":
-            return Feature(name, kind, numbers_of(column, name, kind), [])
-    except ValueError:  # who reads the whole table will say what is wrong
-        pass
+    if kind in ("number", "boolean", "date", "empty"):
+        values = reading.numbers(column).values
+        return Feature(name, kind, values, [], reading.sentinels)
     column = column.as_objects()
-    levels = column.levels()
-    place = {level: k for k, level in enumerate(dict.fromkeys(levels))}
+    levels = reading.levels(column)
+    distinct = [level for level in dict.fromkeys(levels) if level is not None]
+    if kind == "identifier" and (numbers := _numbers(distinct)) is not None:
+        kind, place = "number", dict(zip(distinct, numbers, strict=True))
+    else:
+        kind, place = "category", {level: k for k, level in enumerate(distinct)}
     of_value = [np.nan if level is None else place[level] for level in levels]
     values = np.array(of_value, dtype=np.float64)[column.codes]
-    return Feature(name, "category", values, [str(level) for level in place])
+    return Feature(name, kind, values, distinct)
+
+
+def _numbers(levels: list[str]) -> list[float] | None:
+    """Return levels as numbers, None where one is no whole number."""
+    if all(level.isascii() and level.isdecimal() for level in levels):
+        return [float(level) for level in levels]
+    return None

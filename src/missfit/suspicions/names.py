@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from scipy.stats import kstest
 
@@ -12,8 +10,6 @@ from missfit.suspicions.look import Feature
 FEWEST = 30  # rows with a value from which on a claim is made
 SPARSE = 2.0  # numbers for each row that a counter may run over: some rows are gone
 EVENLY = 0.01  # p-value of the test that codes are spread evenly
-ID_WORDS = {"id", "ids", "uuid", "guid", "key", "nr", "no", "number", "index", "idx"}
-ID_WORDS |= {"code", "ref", "reference", "serial", "rownum", "row", "rowid"}
 TIME_WORDS = {"time", "date", "day", "week", "month", "quarter", "year", "hour"}
 TIME_WORDS |= {"timestamp", "datetime", "period", "minute", "t", "jahr", "datum"}
 BIRTH_WORDS = {"birth", "born", "dob", "birthday", "birthdate"}
@@ -22,16 +18,6 @@ GROUP_WORDS |= {"person", "user", "customer", "client", "household", "family", "
 GROUP_WORDS |= {"hospital", "clinic", "store", "shop", "cluster", "batch", "lab"}
 GROUP_WORDS |= {"village", "account", "device", "machine", "vehicle", "participant"}
 GROUP_WORDS |= {"member", "student", "pupil", "farm", "plant", "center", "centre"}
-
-
-def words_of(name: str) -> set[str]:
-    """Return the words in the name of a column.
-
-    >>> sorted(words_of("PassengerId")), sorted(words_of("order_date2"))
-    (['id', 'passenger'], ['date', 'order'])
-    """
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return {word.lower() for word in re.findall(r"[A-Za-z]+", parted)}
 
 
 def is_counter(feature: Feature, n_rows: int) -> bool:

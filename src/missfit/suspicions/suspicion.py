@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from missfit.tables.columns import shown
 
 # What can be done. Each way of calling missfit has its own words for it.
-REMEDIES = ("drop", "group", "time", "missing", "log")
+REMEDIES = ("drop", "group", "time", "log")
 MOST_NAMES = 5  # of the columns that a sentence lists
 
 
@@ -20,16 +20,13 @@ class Remedy:
     ----------
     action : str
         "drop" the columns; take the column as the "group" or the "time" of the rows;
-        take a value as "missing"; predict the "log" of the target.
+        predict the "log" of the target.
     columns : tuple of str
         The columns that it is about; empty where the table has no such column.
-    value : str
-        The value that is taken as missing.
     """
 
     action: str
     columns: tuple[str, ...] = ()
-    value: str = ""
 
 
 @dataclass(frozen=True)

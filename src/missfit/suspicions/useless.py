@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from missfit.suspicions.look import Feature, Look
-from missfit.suspicions.names import (
-    FEWEST,
-    ID_WORDS,
-    is_counter,
-    is_even_code,
-    words_of,
-)
+from missfit.suspicions.names import FEWEST, is_counter, is_even_code
 from missfit.suspicions.one_column import neighbour_r2
 from missfit.suspicions.suspicion import Remedy, Suspicion, listed
+from missfit.tables.codes import is_id_name
 from missfit.tables.columns import shown
 
 NEARLY_EMPTY = 0.99  # share of missing values
@@ -174,7 +169,7 @@ def _is_id(feature: Feature, look: Look) -> bool:
         return True
     if not feature.is_whole:
         return False
-    if words_of(feature.name) & ID_WORDS:
+    if is_id_name(feature.name):
         return feature.share_distinct >= NEARLY_UNIQUE
     known = feature.known
     return (

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
+from missfit.tables.columns import pandas_column, shown
+from missfit.tables.decisions import Hints, decide
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError
 
 
-def times_of(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
+def times_of(
+    series: Any, name: str, path: str | Path, *, options: ReadOptions, hints: Hints
+) -> NDArray[np.float64]:
     """Return the time of each row as a number, NaN where it is missing.
 
     Dates become days since 1970-01-01; numbers, such as years, stay what they are.
@@ -24,12 +28,14 @@ def times_of(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
     """
     try:
         column = pandas_column(series, name)
-        kind = kind_of(column, name, forced=False)
+        said = "number" if column.typed == "f" else options.kinds.get(name, "")
+        reading = decide(column, name, said=said, marks=options.na, hints=hints).reading
     except ValueError as error:
         raise _refused(path, name, str(error)) from error
-    if kind not in ("date", "number"):
-        raise _refused(path, name, f"it is read as {kind}, not as dates or numbers.")
-    times = numbers_of(column, name, kind)
+    if reading.kind not in ("date", "number"):
+        what = f"it is read as {reading.kind}, not as dates or numbers."
+        raise _refused(path, name, what)
+    times = reading.numbers(column).values
     known = times[~np.isnan(times)]
     if np.ptp(known) == 0:
         row = int(np.argmax(~column.missing))

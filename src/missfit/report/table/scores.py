@@ -60,7 +60,7 @@ def _row(comparison: Comparison, trial: Trial) -> list[Any]:
     score = comparison.scores.get(trial.name)
     if score is None:
         why = "failed: see below" if trial.failure else "left out: see below"
-        return [trial.name, *[None] * 7, trial.seconds.mean(), why]
+        return [trial.name, *[None] * 7, trial.fit_seconds, why]
     used_today = " (used today)" if trial.candidate.rival else ""
     return [
         trial.name,
@@ -71,7 +71,7 @@ def _row(comparison: Comparison, trial: Trial) -> list[Any]:
         None if trial.name == comparison.best else score.behind_error,
         score.rmse,
         score.mae,
-        trial.seconds.mean(),
+        trial.fit_seconds,
         trial.candidate.about + used_today,
     ]
 
@@ -109,4 +109,4 @@ def _caption(comparison: Comparison) -> str:
 def _why_no_score(trial: Trial) -> str:
     if trial.failure:
         return trial.failure.rstrip(".")
-    return f"{trial.left_out} (compare with all folds to run them)"
+    return trial.left_out

@@ -43,6 +43,5 @@ def remedy_in_words(remedy: Remedy | None) -> str:
         "drop": f"leave out {names}",
         "group": f"hold out the rows of one {names} together",
         "time": f"test on what follows in time, {time}",
-        "missing": f"read {remedy.value} as missing",
         "log": "make a column with the logarithm and predict that",
     }[remedy.action]
