@@ -40,11 +40,14 @@ MAY_IMPORT = {
     "theory": "bayes moments simulate tables",
     "study": "bayes networks part_files simulate tables terminal theory versions "
     "writing",
-    "comparison": "auto estimators evidence moments networks tables terminal",
-    "report": "comparison evidence moments study terminal writing",
+    "suspicions": "estimators tables",
+    "comparison": "auto estimators evidence moments networks suspicions tables "
+    "terminal",
+    "report": "comparison evidence moments study suspicions terminal writing",
     "workflow": "auto bayes comparison estimators moments part_files report tables "
     "versions writing",
-    "cli": "comparison report simulate study tables terminal workflow writing",
+    "cli": "comparison report simulate study suspicions tables terminal workflow "
+    "writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.

@@ -195,6 +195,7 @@ def _options(arguments) -> CompareOptions:
     return CompareOptions(
         reading=read_options(arguments),
         group=arguments.group,
+        time=arguments.time,
         only=only,
         skip=names(arguments.skip),
         n_folds=arguments.folds or (QUICK_FOLDS if quick else 5),

@@ -10,6 +10,7 @@ from missfit.cli.options import (
     check_new_file,
     read_options,
 )
+from missfit.cli.suspicions import show_suspicions
 from missfit.terminal import Status, note, tell
 
 
@@ -55,6 +56,7 @@ def add_fit(commands) -> None:
 
 
 def _fit(arguments) -> None:
+    from missfit.suspicions import find_suspicions
     from missfit.tables.training import read_training
     from missfit.workflow.fit import fit_table, held_out_r2
 
@@ -68,6 +70,7 @@ def _fit(arguments) -> None:
             arguments.target,
             reading,
             group=arguments.group,
+            time=arguments.time,
         )
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(
@@ -79,8 +82,12 @@ def _fit(arguments) -> None:
         )
         status.show(f"writing {arguments.model}")
         model.save(arguments.model)
+        suspicions = find_suspicions(
+            table, categorical=reading.categorical, seed=arguments.seed
+        )
     for text in [*table.notes, *model.encoder.describe()]:
         note(text)
+    show_suspicions(suspicions)
     tell(
         f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "
         f"{len(model.columns)} columns; R2 {held_out_r2(model):.3f} on "

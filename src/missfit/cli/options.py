@@ -132,6 +132,12 @@ def add_table_options(parser, *, needs_target: bool = True) -> None:
         help="Hold out rows together that have the same value in this column. The "
         "column itself is not used to predict.",
     )
+    parser.add_argument(
+        "--time",
+        metavar="COLUMN",
+        help="Learn from the past and test on what follows. This column holds the time "
+        "of each row, as dates or numbers, and is not used to predict.",
+    )
     add_seed(parser)
 
 

@@ -23,6 +23,9 @@ class CompareOptions:
     group : str, optional
         Column of a file that names the group of each row; the rows of one group are in
         one fold. A table that has been read already holds its groups.
+    time : str, optional
+        Column of a file that holds the time of each row; each fold is then predicted
+        from the rows before it. A table that has been read already holds its times.
     only, skip : sequence of str
         Names of the candidates that are tried (all if empty), and of those that are
         not.
@@ -50,6 +53,7 @@ class CompareOptions:
 
     reading: ReadOptions = field(default_factory=ReadOptions)
     group: str | None = None
+    time: str | None = None
     only: Sequence[str] = ()
     skip: Sequence[str] = ()
     n_folds: int = 5

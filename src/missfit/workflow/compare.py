@@ -201,6 +201,7 @@ def _table(data: str | Path, target: str, options: CompareOptions) -> TrainingTa
         target,
         options.reading,
         group=options.group,
+        time=options.time,
         least_rows=LEAST_ROWS,
     )
     options.check_rows(len(table.y))

@@ -65,8 +65,10 @@ def compare(
     **options
         ``only`` and ``skip`` are lists of predictors to try and to leave out; ``cv`` is
         the number of folds; ``group`` is a column, or an array, of groups that stay
-        together; ``n_jobs`` is the number of processes; ``budget`` is the most seconds
-        to take; see `missfit.comparison.CompareOptions` for the others.
+        together; ``time`` is a column, or an array, of times, and each fold is then
+        predicted from the rows before it; ``n_jobs`` is the number of processes;
+        ``budget`` is the most seconds to take; see `missfit.comparison.CompareOptions`
+        for the others.
         ``categorical`` and ``drop`` are lists of columns; see
         `missfit.tables.options.ReadOptions` for more on how a table is read.
 
@@ -93,12 +95,13 @@ def compare(
         _refuse_target(target)
         data, target = data.sample(n, random_state)
     said = {name: options.pop(name) for name in READING & options.keys()}
-    group = options.pop("group", None)
+    group, time = options.pop("group", None), options.pop("time", None)
     if "cv" in options:
         options["n_folds"] = options.pop("cv")
     settled = CompareOptions(
         reading=read_options(said),
         group=group if isinstance(group, str) else None,
+        time=time if isinstance(time, str) else None,
         seed=random_state,
         **options,
     )
@@ -106,7 +109,12 @@ def compare(
     own = own_candidates(estimators)
     tried = chosen_candidates(settled.only, settled.skip, own)
     table = training_table(
-        data, target, settled.reading, group=group, least_rows=LEAST_ROWS
+        data,
+        target,
+        settled.reading,
+        group=group,
+        time=time,
+        least_rows=LEAST_ROWS,
     )
     settled.check_rows(len(table.y))
     found = compare_table(table, tried, settled)

@@ -17,7 +17,7 @@ from missfit.tables.training import TrainingTable, read_training
 
 READING = {one.name for one in fields(ReadOptions)} | {"categorical"}
 TARGETS = ("y", "target", "target of the rows")  # names for a target without one
-GROUP = "group of the rows"
+GROUP, TIME = "group of the rows", "time of the rows"
 
 
 def training_table(
@@ -26,6 +26,7 @@ def training_table(
     reading: ReadOptions | None = None,
     *,
     group: Any = None,
+    time: Any = None,
     least_rows: int = 20,
 ) -> TrainingTable:
     """Return the table to learn from that a user means.
@@ -41,6 +42,8 @@ def training_table(
         How the columns are to be read.
     group : str or array-like of shape (n,), optional
         The column that names the group of each row, or these names.
+    time : str or array-like of shape (n,), optional
+        The column that holds the time of each row, or these times.
     least_rows : int
         How many rows with a target are needed.
     """
@@ -52,14 +55,18 @@ def training_table(
             "array of the values to predict."
         )
     if not isinstance(data, (str, Path)):
-        data, target, group = _one_frame(data, target, group)
+        data, target = _with_target(data, target)
+        data, group = _with_role(data, GROUP, group)
+        data, time = _with_role(data, TIME, time)
     elif not isinstance(target, str):
         raise TypeError(f"{data} is a file; give the name of its column to predict.")
-    return read_training(data, target, reading, group=group, least_rows=least_rows)
+    return read_training(
+        data, target, reading, group=group, time=time, least_rows=least_rows
+    )
 
 
-def _one_frame(data: Any, target: Any, group: Any) -> tuple[Any, str, str | None]:
-    """Return a frame that holds target and groups too, and the names of both."""
+def _with_target(data: Any, target: Any) -> tuple[Any, str]:
+    """Return a frame that holds the target too, and the name of its column."""
     frame = pandas_frame(data)
     if _is_name(target):
         if not is_frame(data):
@@ -67,13 +74,16 @@ def _one_frame(data: Any, target: Any, group: Any) -> tuple[Any, str, str | None
                 f"the target {target!r} is a name, and an array has none; give an "
                 "array of the values to predict."
             )
-        name = str(target)
-    else:
-        name = _free_name(target, frame.columns)
-        frame = _with_column(frame, name, as_floats(target, "the target"))
-    if group is None or _is_name(group):
-        return frame, name, None if group is None else str(group)
-    return _with_column(frame, GROUP, np.asarray(group)), name, GROUP
+        return frame, str(target)
+    name = _free_name(target, frame.columns)
+    return _with_column(frame, name, as_floats(target, "the target")), name
+
+
+def _with_role(frame: Any, role: str, values: Any) -> tuple[Any, str | None]:
+    """Return a frame that holds groups or times too, and the name of their column."""
+    if values is None or _is_name(values):
+        return frame, None if values is None else str(values)
+    return _with_column(frame, role, np.asarray(values)), role
 
 
 def _is_name(value: Any) -> bool:

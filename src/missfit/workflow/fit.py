@@ -7,15 +7,21 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.comparison.candidates import DEFAULT, Candidate, candidate
+from missfit.comparison.candidates import (
+    DEFAULT,
+    Candidate,
+    candidate,
+    choosing_forward,
+)
 from missfit.comparison.own import own_candidate
 from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.tables.problems import TableError
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_file import TableModel
 
-KNOWN = {*READING, "coverage", "group", "random_state"}
+KNOWN = {*READING, "coverage", "group", "time", "random_state"}
 
 
 def fit_table(
@@ -25,6 +31,7 @@ def fit_table(
     *,
     coverage: float = 0.9,
     group: Any = None,
+    time: Any = None,
     random_state: int = 0,
     **reading: Any,
 ) -> TableModel:
@@ -46,6 +53,10 @@ def fit_table(
     group : str or array-like of shape (n,), optional
         The column that names the group of each row, or these names. All rows of a group
         are either fitted or calibrate the intervals.
+    time : str or array-like of shape (n,), optional
+        The column that holds the time of each row, dates or numbers, or these times.
+        Rows then calibrate that were predicted from the rows before them, and the
+        predictor is fitted to all rows. The time itself is not used to predict.
     random_state : int
         The seed of the predictor and of the rows that calibrate.
     **reading
@@ -69,17 +80,22 @@ def fit_table(
     options = read_options(reading)
     if not 0 < coverage < 1:
         raise TableError(f"a coverage of {coverage:g} is not between 0 and 1.")
-    table = training_table(data, target, options, group=group)
+    table = training_table(data, target, options, group=group, time=time)
+    has_time = table.time is not None
     chosen = _candidate(predictor)
+    chosen = choosing_forward(chosen) if has_time else chosen
     named = [name for name in options.categorical if name in table.X.columns]
     encoder = TableEncoder(categorical=named, reading=table.reading)
     X = encoder.fit_transform(table.X)
     regressor = ConformalRegressor(
-        chosen.make(random_state), alpha=1 - coverage, random_state=random_state
+        chosen.make(random_state),
+        alpha=1 - coverage,
+        cv=ForwardSplit() if has_time else None,
+        random_state=random_state,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, table.y, groups=table.groups)
+        regressor.fit(X, table.y, groups=table.time if has_time else table.groups)
     missingness = Missingness.of(encoder.mask(X))
     return TableModel(encoder, regressor, chosen.name, table.target, missingness)
 

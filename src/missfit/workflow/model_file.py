@@ -67,6 +67,7 @@ TRUSTED = (
     "missfit.auto.boosting.FoldModel",
     "missfit.auto.boosting.Part",
     "missfit.estimators.filled_columns.FilledColumns",
+    "missfit.estimators.forward_split.ForwardSplit",
     "missfit.estimators.micelr.MICELR",
     "missfit.estimators.partial_pooling.PartialPooling",
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",

@@ -11,7 +11,8 @@ from missfit.comparison.own import OWN
 from missfit.report.page import Html, element, paragraph, section
 
 # Options on which the score of a predictor does not depend, or that are told otherwise.
-WITHOUT = ("reading", "group", "seed", "skip", "only", "n_jobs", "all_folds", "budget")
+WITHOUT = ("reading", "group", "time", "seed", "skip", "only", "n_jobs", "all_folds")
+WITHOUT += ("budget",)
 
 
 def code_section(comparison: Comparison, code: str) -> Html:
@@ -76,7 +77,7 @@ def _reading(options: CompareOptions) -> dict[str, Any]:
     said = {
         one.name: getattr(options.reading, one.name) for one in fields(options.reading)
     }
-    said |= {"group": options.group}
+    said |= {"group": options.group, "time": options.time}
     plain = {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
     return {name: value for name, value in plain.items() if value}
 
