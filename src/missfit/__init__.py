@@ -6,6 +6,7 @@
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
+- `missfit.PatternClassifier`: any linear predictor of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
 - `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
@@ -32,6 +33,7 @@ from missfit.estimators import (  # noqa: E402
     ExpandedLR,
     FactorizedLR,
     PartialPooling,
+    PatternClassifier,
     PatternMixtureLR,
     SelfMaskedLR,
     TableEncoder,
@@ -52,6 +54,7 @@ __all__ = [
     "FactorizedLR",
     "NeuMiss",
     "PartialPooling",
+    "PatternClassifier",
     "PatternMixtureLR",
     "PatternMoments",
     "SelfMaskedLR",

@@ -8,6 +8,7 @@ from missfit.estimators.expanded_lr import ExpandedLR
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.micelr import MICELR
 from missfit.estimators.partial_pooling import PartialPooling
+from missfit.estimators.pattern_classifier import PatternClassifier
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.estimators.table_encoder import TableEncoder
@@ -21,6 +22,7 @@ __all__ = [
     "ExpandedLR",
     "FactorizedLR",
     "PartialPooling",
+    "PatternClassifier",
     "PatternMixtureLR",
     "SelfMaskedLR",
     "TableEncoder",
