@@ -27,6 +27,7 @@ from missfit.auto.regressor import AutoRegressor  # noqa: E402
 from missfit.estimators import (  # noqa: E402
     EMLR,
     MICELR,
+    ConditionalImputedLogistic,
     ConditionalImputedLR,
     ConformalRegressor,
     ConstantImputedLR,
@@ -48,6 +49,7 @@ __all__ = [
     "MLP",
     "AutoRegressor",
     "ConditionalImputedLR",
+    "ConditionalImputedLogistic",
     "ConformalRegressor",
     "ConstantImputedLR",
     "ExpandedLR",

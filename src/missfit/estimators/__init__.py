@@ -1,5 +1,8 @@
 """Predictors: scikit-learn regressors that take NaN at fit and at predict."""
 
+from missfit.estimators.conditional_imputed_logistic import (
+    ConditionalImputedLogistic,
+)
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.conformal_regressor import ConformalRegressor
 from missfit.estimators.constant_imputed_lr import ConstantImputedLR
@@ -17,6 +20,7 @@ __all__ = [
     "EMLR",
     "MICELR",
     "ConditionalImputedLR",
+    "ConditionalImputedLogistic",
     "ConformalRegressor",
     "ConstantImputedLR",
     "ExpandedLR",

@@ -16,6 +16,8 @@ from missfit.moments.rows import check_weight
 from missfit.tables.arrays import is_missing
 from missfit.tables.chunks import named_columns
 
+CERTAIN = 1e-12  # no class is held to be less probable: its log-loss stays finite
+
 
 class LabelledRows(NamedTuple):
     """Rows, the number of each row's class, and weights, None where all are 1."""
@@ -115,3 +117,9 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
         ) from error
     check_classification_targets(labels)
     return found
+
+
+def both_shares(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities of two classes from that of the second, (n, 1)."""
+    share = np.clip(share, CERTAIN, 1 - CERTAIN)
+    return np.hstack([1 - share, share])

@@ -11,7 +11,13 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from missfit.estimators.classes import LabelledRows, NanClassifier, classes_and_codes
+from missfit.estimators.classes import (
+    CERTAIN,
+    LabelledRows,
+    NanClassifier,
+    both_shares,
+    classes_and_codes,
+)
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.links import FittedLink, gaussian_shares
 from missfit.estimators.splits import default_splits
@@ -20,8 +26,6 @@ from missfit.gaussian.conditional import ScaledGaussian
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import group_rows
 from missfit.tables.chunks import Chunk, comes_in_chunks, is_dask, open_source
-
-CERTAIN = 1e-12  # no class is held to be less probable: its log-loss stays finite
 
 
 class PatternClassifier(NanClassifier):
@@ -153,11 +157,11 @@ class PatternClassifier(NanClassifier):
                 _column(self.estimator_.predict(X)), np.isnan(X)
             )
             two = scores.shape[1] == 1
-            return _both(expit(scores)) if two else softmax(scores, axis=1)
+            return both_shares(expit(scores)) if two else softmax(scores, axis=1)
         patterns = group_rows(np.isnan(X)).patterns
         shares = gaussian_shares(self.estimator_.maps(patterns), self._law_, X)
         if shares.shape[1] == 1:
-            return _both(shares)
+            return both_shares(shares)
         shares = np.maximum(shares, CERTAIN)
         return shares / shares.sum(axis=1, keepdims=True)
 
@@ -276,12 +280,6 @@ def indicators(code: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
 
 def _column(prediction: NDArray[np.float64]) -> NDArray[np.float64]:
     return prediction.reshape(len(prediction), -1)
-
-
-def _both(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities of two classes from that of the second."""
-    share = np.clip(share, CERTAIN, 1 - CERTAIN)
-    return np.hstack([1 - share, share])
 
 
 def _only_law(estimator: Any) -> ScaledGaussian | None:
