@@ -6,6 +6,7 @@ from missfit.estimators.conditional_imputed_logistic import (
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.conformal_regressor import ConformalRegressor
 from missfit.estimators.constant_imputed_lr import ConstantImputedLR
+from missfit.estimators.em_probit import EMProbit
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.expanded_lr import ExpandedLR
 from missfit.estimators.factorized_lr import FactorizedLR
@@ -23,6 +24,7 @@ __all__ = [
     "ConditionalImputedLogistic",
     "ConformalRegressor",
     "ConstantImputedLR",
+    "EMProbit",
     "ExpandedLR",
     "FactorizedLR",
     "PartialPooling",

@@ -39,9 +39,9 @@ class ConditionalImputedLogistic(NanClassifier):
 
         logit P(class 1) = kappa(m) (b0 + b'E[X | x_obs] + g'm)
 
-    with kappa(m) = (1 + pi v_m / 8)^-1/2 and v_m = b_mis' Var(X_mis | x_obs) b_mis: what
-    is not known of b'X flattens the slope (MacKay 1992). The ridge strength is the one
-    of the least held-out log-loss. One indicator stands for all features that are
+    with kappa(m) = (1 + pi v_m / 8)^-1/2 and v_m = b_mis' Var(X_mis | x_obs) b_mis:
+    what is not known of b'X flattens the slope (MacKay 1992). The ridge strength is the
+    one of the least held-out log-loss. One indicator stands for all features that are
     missing in the same rows. With more than two classes the model is a softmax of such
     scores, without kappa.
 
