@@ -106,46 +106,77 @@ def _step(rows: LatentRows, law: LatentLaw, prior_rows: float, slope_rows: float
     the same maximum and arrives sooner (parameter expansion: Liu, Rubin and Wu 1998).
     """
     d, n = len(law.mean), rows.weight.sum()
-    count = np.bincount(rows.index, rows.weight, len(rows.patterns))
-    second, height = np.zeros((d + 1, d + 1)), 0.0
-    left = np.empty(len(rows.patterns))
-    gain = np.empty((len(rows.patterns), d))
+    parts = _pattern_parts(rows, law)
     points = np.empty((len(rows.Z), d + 1))
-    inner = np.zeros((d, d))
-    slopes = np.empty((len(rows.patterns), d, d))
-    for block in blocks(len(rows.patterns), d * d):
+    points[:, :d] = _expected_features(rows, law, parts.slopes)
+    linear = law.intercept + points[:, :d] @ law.slope
+    tau = np.sqrt(parts.left)[rows.index]
+    a = rows.sign * linear / tau
+    r = inverse_mills(a)
+    surprise = rows.sign * tau * r
+    points[:, d] = linear + surprise
+    points[:, :d] += parts.gain[rows.index] * surprise[:, None]
+    spread = tau**2 * np.maximum(1 - r * (a + r), 0.0)
+    second = _second_moments(parts, np.bincount(rows.index, rows.weight * spread))
+    standard = ScaledGaussian(np.zeros(d), np.ones(d), law.mean, law.cov)
+    density = observed_log_density(standard, rows.Z, rows.patterns, rows.index)
+    height = rows.weight @ (density + log_ndtr(a))
+    after = _maximum(points, rows.weight / n, second / n, n, prior_rows, slope_rows)
+    return after, float(height + _log_prior(law, prior_rows, slope_rows))
+
+
+class _PatternParts(NamedTuple):
+    """What an EM step needs of each pattern.
+
+    ``slopes`` are those of E[X_u | x_obs], ``left`` is tau^2, ``gain`` is g, ``count``
+    the weight of the rows, and ``inner`` is the sum of V over all rows.
+    """
+
+    slopes: NDArray[np.float64]
+    left: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    count: NDArray[np.float64]
+    inner: NDArray[np.float64]
+
+
+def _pattern_parts(rows: LatentRows, law: LatentLaw) -> _PatternParts:
+    n_patterns, d = rows.patterns.shape
+    count = np.bincount(rows.index, rows.weight, n_patterns)
+    slopes, left = np.empty((n_patterns, d, d)), np.empty(n_patterns)
+    gain, inner = np.empty((n_patterns, d)), np.zeros((d, d))
+    for block in blocks(n_patterns, d * d):
         slopes[block], V = condition(law.cov, rows.patterns[block])
         pull = V @ law.slope
         left[block] = 1 + pull @ law.slope
         gain[block] = pull / left[block][:, None]
         inner += np.tensordot(count[block], V, axes=1)
-    for some in blocks(len(rows.Z), d * d):
+    return _PatternParts(slopes, left, gain, count, inner)
+
+
+def _expected_features(rows: LatentRows, law: LatentLaw, slopes: NDArray) -> NDArray:
+    """Return E[X | x_obs] of each row."""
+    values = np.empty_like(rows.Z)
+    for some in blocks(len(rows.Z), rows.Z.shape[1] ** 2):
         index = rows.index[some]
         hidden = rows.patterns[index]
         gap = np.where(hidden, 0.0, rows.Z[some] - law.mean)
         guess = law.mean + (slopes[index] @ gap[:, :, None])[:, :, 0]
-        points[some, :d] = np.where(hidden, guess, rows.Z[some])
-    linear = law.intercept + points[:, :d] @ law.slope
-    tau = np.sqrt(left)[rows.index]
-    a = rows.sign * linear / tau
-    r = inverse_mills(a)
-    spread = tau**2 * np.maximum(1 - r * (a + r), 0.0)
-    surprise = rows.sign * tau * r
-    points[:, d] = linear + surprise
-    points[:, :d] += gain[rows.index] * surprise[:, None]
-    in_pattern = np.bincount(rows.index, rows.weight * spread, len(left))
-    inner -= (gain.T * (count * left - in_pattern)) @ gain
-    second[:d, :d] = inner
-    second[:d, d] = second[d, :d] = in_pattern @ gain
-    second[d, d] = in_pattern.sum()
-    scaled = ScaledGaussian(np.zeros(d), np.ones(d), law.mean, law.cov)
-    height = rows.weight @ (
-        observed_log_density(scaled, rows.Z, rows.patterns, rows.index) + log_ndtr(a)
-    )
-    height += _log_prior(law, prior_rows, slope_rows)
-    return _maximum(points, rows.weight / n, second / n, n, prior_rows, slope_rows), (
-        float(height)
-    )
+        values[some] = np.where(hidden, guess, rows.Z[some])
+    return values
+
+
+def _second_moments(parts: _PatternParts, spread: NDArray[np.float64]) -> NDArray:
+    """Return the sum of the covariances of (X, y*) over all rows.
+
+    ``spread`` is the sum of Var[y*] over the rows of each pattern.
+    """
+    d = parts.gain.shape[1]
+    second = np.empty((d + 1, d + 1))
+    known = parts.count * parts.left - spread
+    second[:d, :d] = parts.inner - (parts.gain.T * known) @ parts.gain
+    second[:d, d] = second[d, :d] = spread @ parts.gain
+    second[d, d] = spread.sum()
+    return second
 
 
 def _maximum(points, share, second, n: float, prior_rows: float, slope_rows: float):
