@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import is_missing
-from missfit.tables.columns import DAY, Column, days_of_object, shown
+from missfit.tables.columns import DAY, Column, days_of_object, hours_of_object, shown
 from missfit.tables.date_text import ClockFormat, DateFormat
 from missfit.tables.marks import is_mark, is_mark_beside, is_sign, truth
 from missfit.tables.number_text import NumberFormat
@@ -220,7 +220,8 @@ class ColumnReading:
             except OverflowError:  # an integer of more than 308 digits
                 return np.nan
             return number if self.kind != "boolean" or number in (0, 1) else np.nan
-        return np.nan
+        hours = hours_of_object(value) if self.kind == "number" else None
+        return np.nan if hours is None else hours
 
     def misfits(self, column: Column, unfit: NDArray[np.bool_]) -> Misfits | None:
         """Return the values of the rows that do not fit, None where all do."""
