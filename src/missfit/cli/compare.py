@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,6 +100,7 @@ def _compare(arguments) -> None:
             _options(arguments),
             on_start=show.head,
             on_trial=show.trial,
+            command=shlex.join(["missfit", *sys.argv[1:]]),
         )
     tell(f"\n{recommendation(advice.comparison)}")
     tell(f"{advice.report} and {advice.results} written")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from missfit.networks.process import load_trainer
 from missfit.networks.regressor import NetworkRegressor
 from missfit.study.data import DataSet, Parts
 from missfit.study.grid import Cell, import_from, resolved
+from missfit.versions import versions
 
 LONGEST_MESSAGE = 500
 
@@ -200,26 +199,6 @@ def _record(cell: Cell, message: str) -> dict:
         "versions": versions(),
         "device": "cpu",
     }
-
-
-@cache
-def versions() -> str:
-    """Return the versions of the libraries that the numbers come from."""
-    names = ("missfit", "numpy", "scipy", "scikit-learn", "jax")
-    return f"python {platform.python_version()}, " + ", ".join(
-        f"{name} {_version(name)}" for name in names
-    )
-
-
-def _version(name: str) -> str:
-    if name == "missfit":
-        from missfit import __version__
-
-        return __version__
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,7 @@ from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
 from missfit.tables.training import TrainingTable, read_training
+from missfit.workflow.provenance import provenance_of
 from missfit.writing import whole_file
 
 
@@ -42,6 +44,7 @@ def advise(
     *,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float], None] | None = None,
+    command: str = "",
 ) -> Advice:
     """Compare all predictors on a table; write report.html and results.csv to a folder.
 
@@ -57,7 +60,10 @@ def advise(
         Which columns are used, and how the predictors are compared.
     on_start, on_trial : callable, optional
         Called as by `missfit.comparison.compare_table`.
+    command : str
+        The command or call that asked for this; the report shows it.
     """
+    start = time.perf_counter()
     options, out = options or CompareOptions(), Path(out)
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; give a folder.")
@@ -69,7 +75,10 @@ def advise(
     )
     diagnosis = diagnose(comparison, n_jobs=options.n_jobs)
     code = reproducing_code(comparison, data, options)
-    write_page(out / "report.html", table_report(comparison, diagnosis, code))
+    seconds = time.perf_counter() - start
+    origin = provenance_of(data, table, command=command, seconds=seconds)
+    page = table_report(comparison, diagnosis, code, origin=origin)
+    write_page(out / "report.html", page)
     _write_results(out / "results.csv", comparison)
     return Advice(comparison, diagnosis, out / "report.html", out / "results.csv")
 

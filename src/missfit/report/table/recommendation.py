@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import Html, element, facts, paragraph, section
+from missfit.report.page import Html, paragraph, section
 from missfit.report.table.rivals import rivals_by_score
 
 
 def recommendation_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     """Return what to use, how it compares with rivals, and where it is weakest."""
     notes = [against_rivals(comparison), weakest_rows(comparison, diagnosis)]
-    kinds = [("columns", line) for line in comparison.encoder.describe()]
     return section(
         "What to use",
-        element("p", recommendation(comparison), class_="lead"),
+        paragraph(recommendation(comparison), class_="answer"),
         *(paragraph(note) for note in notes if note),
-        facts([*kinds, *(("note", note) for note in comparison.notes)]),
     )
 
 

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import page
+from missfit.report.page import Html, page
 from missfit.report.table.code import code_section
 from missfit.report.table.errors import errors_section
 from missfit.report.table.intervals import intervals_section
 from missfit.report.table.learning_curve import learning_curve_section
 from missfit.report.table.mechanism import mechanism_section
 from missfit.report.table.missing import missing_section
+from missfit.report.table.provenance import Provenance, provenance_section
 from missfit.report.table.recommendation import recommendation_section
 from missfit.report.table.scores import scores_section
 from missfit.report.table.worth import worth_section
 
 
-def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str:
+def table_report(
+    comparison: Comparison,
+    diagnosis: Diagnosis,
+    code: str,
+    *,
+    origin: Provenance | None = None,
+    warnings_first: Sequence[Html] = (),
+) -> str:
     """Return the page.
 
     Parameters
@@ -27,11 +36,16 @@ def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str
     code : str
         The Python that reproduces the recommended predictor's score, see
         `missfit.report.table.code.reproducing_code`.
+    origin : Provenance, optional
+        The file, the command and the versions, for a section at the end.
+    warnings_first : sequence of Html
+        Sections that a reader should see before any score, such as suspicions.
     """
     with warnings.catch_warnings():
         # a name in a script that the font lacks is drawn by the browser's fonts
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         parts = [
+            *warnings_first,
             recommendation_section(comparison, diagnosis),
             scores_section(comparison),
             missing_section(comparison),
@@ -42,6 +56,8 @@ def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str
             mechanism_section(comparison, diagnosis),
             code_section(comparison, code),
         ]
+    if origin is not None:
+        parts.append(provenance_section(comparison, origin))
     return page(
         f"Predicting {comparison.target} with missing values",
         *parts,
