@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
+from missfit.comparison.errors import (
+    GroupError,
+    PatternError,
+    count_groups,
+    errors_by_count,
+    errors_by_pattern,
+)
+from missfit.comparison.fold_models import FoldModel, conformal, fold_models
+from missfit.comparison.importance import Importance, permutation_importance
 from missfit.comparison.learning_curve import CurvePoint, learning_curve
 from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import EMLR, ConformalRegressor
 from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
-from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
+from missfit.evidence.worth import Worth, heldout_worth, law_drops, law_worth
 from missfit.moments.patterns import group_rows
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_PATTERNS = 300  # patterns over which the worth of a measurement is averaged
-QUICK = 2.0  # seconds per fit up to which all folds tell what is worth measuring
+IMPORTANCE_SECONDS = 60.0  # enough for all rows of every table tried here
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,8 @@ class Diagnosis:
         Coverage asked for and actual coverage of the intervals.
     coverage_by_count : list of tuple
         Number of missing variables, rows, coverage and median width of 90 % intervals.
+    importance : Importance
+        How far R2 falls if a variable is permuted in rows that were not seen.
     """
 
     by_count: list[GroupError]
@@ -59,11 +70,25 @@ class Diagnosis:
     curve: list[CurvePoint]
     coverage: list[tuple[float, float]]
     coverage_by_count: list[tuple[str, int, float, float]]
+    importance: Importance
 
 
-def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
-    """Return what lies behind a comparison and its recommended predictor."""
-    coverage, by_count = interval_coverage(comparison)
+def diagnose(
+    comparison: Comparison, *, n_jobs: int = 1, seconds: float = IMPORTANCE_SECONDS
+) -> Diagnosis:
+    """Return what lies behind a comparison and its recommended predictor.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    n_jobs : int
+        Number of processes.
+    seconds : float
+        The time limit of the permutation importance, which then rests on fewer rows.
+    """
+    intervals = conformal(comparison)
+    coverage, by_count = interval_coverage(comparison, intervals)
+    models = fold_models(comparison, intervals)
     law = _law(comparison)
     found = why_missing(comparison, law)
     return Diagnosis(
@@ -71,79 +96,12 @@ def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
         errors_by_pattern(comparison),
         found,
         mask_evidence(comparison, found),
-        *worth_of_measuring(comparison, law),
+        *worth_of_measuring(comparison, law, models),
         learning_curve(comparison, n_jobs=n_jobs),
         coverage,
         by_count,
+        permutation_importance(comparison, models, seconds=seconds),
     )
-
-
-class GroupError(NamedTuple):
-    """RMSE of each sound trial, by name, on rows with about as many values missing."""
-
-    label: str
-    n_rows: int
-    rmse: dict[str, float]
-
-
-def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, Any]]:
-    """Group rows by their number of missing variables, ``least`` rows or more each."""
-    count = mask.sum(axis=1)
-    groups: list[tuple[str, Any]] = []
-    low = 0
-    for k in range(mask.shape[1] + 1):
-        rows = (count >= low) & (count <= k)
-        left = (count > k).sum()
-        if rows.sum() >= least and (left >= least or left == 0):
-            groups.append((f"{low}" if low == k else f"{low} to {k}", rows))
-            low = k + 1
-    rows = count >= low
-    if rows.any():
-        groups.append((f"{low} or more" if low else "any", rows))
-    return groups
-
-
-def errors_by_count(comparison: Comparison) -> list[GroupError]:
-    """Return the errors by number of missing variables."""
-    groups = count_groups(comparison.mask)
-    if len(groups) > 12:  # keep the picture readable
-        groups = count_groups(comparison.mask, least=len(comparison.y) // 12)
-    return [
-        GroupError(label, int(rows.sum()), _rmse(comparison, rows))
-        for label, rows in groups
-    ]
-
-
-def _rmse(comparison: Comparison, rows) -> dict[str, float]:
-    """Return the root mean squared error of each sound trial on some rows."""
-    return {
-        trial.name: float(
-            np.sqrt(((trial.predictions - comparison.y)[rows] ** 2).mean())
-        )
-        for trial in comparison.sound
-    }
-
-
-class PatternError(NamedTuple):
-    """RMSE on the rows of one pattern, and its share of all squared error."""
-
-    missing: list[str]
-    n_rows: int
-    rmse: dict[str, float]
-    share: float
-
-
-def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternError]:
-    """Return the errors on the most frequent patterns, for the recommended trial."""
-    groups = comparison.patterns
-    error = comparison.trial(comparison.recommended).predictions - comparison.y
-    found = []
-    for p in np.argsort(-groups.n_rows, kind="stable")[:most]:
-        rows = groups.order[groups.starts[p] : groups.starts[p + 1]]
-        missing = [comparison.names[j] for j in np.flatnonzero(groups.patterns[p])]
-        share = float((error[rows] ** 2).sum() / (error**2).sum())
-        found.append(PatternError(missing, len(rows), _rmse(comparison, rows), share))
-    return found
 
 
 def _law(comparison: Comparison) -> EMLR:
@@ -235,31 +193,32 @@ def _gain(comparison: Comparison, name: str, *, over: str) -> Gain:
     return gain.over(comparison.y.var())
 
 
-def worth_of_measuring(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
+def worth_of_measuring(
+    comparison: Comparison, law: EMLR, models: Sequence[FoldModel] | None = None
+) -> tuple[Worth, float]:
     """Return what measuring each variable always would save, and the error now.
 
     If the recommended predictor is linear, this is found from one Gaussian of (X, y),
     and the error is the mean of Var(y | x_obs). Otherwise it is found by hiding values
     in rows that the predictor has not seen, and the error is that of the
     cross-validation.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    law : EMLR
+        Fitted to all rows.
+    models : sequence of FoldModel, optional
+        The recommended predictor; it is fitted here where it is needed and not given.
     """
     one = comparison.trial(comparison.recommended)
     if not _is_linear(comparison, one):
-        models = _fold_models(comparison, one)
-        if getattr(models[0], "parts_", True):  # AutoRegressor may be linear, too
-            folds = [
-                Fold(model.predict, np.flatnonzero(comparison.fold == k))
-                for k, model in enumerate(models)
-            ]
+        models = models or fold_models(comparison)
+        if getattr(models[0].model, "parts_", True):  # AutoRegressor may be linear, too
+            folds = [model.fold() for model in models]
             worth = heldout_worth(comparison.rows, folds, comparison.seed)
             return worth, float(((one.predictions - comparison.y) ** 2).mean())
     return _worth_by_law(comparison, law)
-
-
-def _fold_models(comparison: Comparison, one: Trial) -> list[Any]:
-    """Fit a candidate outside each fold; outside one fold where a fit is slow."""
-    n_fits = comparison.n_folds if one.seconds.mean() < QUICK else 1
-    return [_fitted(comparison, one, comparison.fold != k) for k in range(n_fits)]
 
 
 def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
@@ -276,29 +235,20 @@ def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
     return law_worth(drops), float(share @ spread)
 
 
-def _fitted(comparison: Comparison, trial: Trial, rows: NDArray[np.bool_]) -> Any:
-    """Fit a candidate to some rows, with their groups where it takes them."""
-    options, model = {}, trial.candidate.make(comparison.seed)
-    if trial.candidate.takes_groups and comparison.groups is not None:
-        options["groups"] = comparison.groups[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(comparison.X[rows], comparison.y[rows], **options)
-
-
 def interval_coverage(
-    comparison: Comparison,
+    comparison: Comparison, model: ConformalRegressor | None = None
 ) -> tuple[list[tuple[float, float]], list[tuple[str, int, float, float]]]:
     """Return the coverage at several levels, and at 90 % by the number missing.
 
     The intervals are those of `ConformalRegressor` around the recommended predictor, on
     one fold that it has not seen. The first list holds the coverage asked for and the
     actual coverage; the second one the number of missing variables, the number of rows,
-    the coverage and the median width.
+    the coverage and the median width. The model is that of
+    `missfit.comparison.fold_models.conformal`, which is fitted here if it is not given.
     """
+    model = model or conformal(comparison)
     test, y = comparison.fold == 0, comparison.y[comparison.fold == 0]
     alphas = [1 - level for level in LEVELS]
-    model = _conformal(comparison, ~test)
     lower, upper = model.predict_intervals(comparison.fold_tables[0][test], alphas)
     inside = (lower <= y) & (y <= upper)
     coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
@@ -314,16 +264,3 @@ def interval_coverage(
         for label, rows in count_groups(comparison.mask[test])
     ]
     return coverage, by_count
-
-
-def _conformal(comparison: Comparison, train: NDArray[np.bool_]) -> ConformalRegressor:
-    """Fit the intervals of the recommended predictor to the rows outside fold 0."""
-    chosen = comparison.trial(comparison.recommended).candidate
-    model = ConformalRegressor(
-        chosen.make(comparison.seed), random_state=comparison.seed
-    )
-    groups = None if comparison.groups is None else comparison.groups[train]
-    X = comparison.fold_tables[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X[train], comparison.y[train], groups=groups)

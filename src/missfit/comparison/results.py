@@ -116,12 +116,17 @@ class Comparison:
         Which levels there are, and which are rare, is learned from the training rows,
         as in a pipeline.
         """
+        return self._encoding(train)[0]
+
+    def _encoding(self, train) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return what `encoded` returns, and the variable of each of its columns."""
         if self.frame is None:
-            return self.X
+            return self.X, self.encoder.variables_
         encoder: Any = clone(self.encoder)
         encoder.fit(self.frame.iloc[train])
         X = encoder.transform(self.frame)
-        return self.X if np.array_equal(X, self.X, equal_nan=True) else X
+        same = np.array_equal(X, self.X, equal_nan=True)
+        return (self.X if same else X), encoder.variables_
 
     @property
     def n_folds(self) -> int:
@@ -129,10 +134,19 @@ class Comparison:
         return int(self.fold.max()) + 1
 
     @cached_property
+    def _fold_encodings(self) -> list[tuple[NDArray[np.float64], NDArray[np.intp]]]:
+        folds = range(self.n_folds)
+        return [self._encoding(np.flatnonzero(self.fold != k)) for k in folds]
+
+    @property
     def fold_tables(self) -> list[NDArray[np.float64]]:
         """For each fold, all rows as the model meets them that predicts this fold."""
-        folds = range(self.n_folds)
-        return [self.encoded(np.flatnonzero(self.fold != k)) for k in folds]
+        return [X for X, _ in self._fold_encodings]
+
+    @property
+    def fold_variables(self) -> list[NDArray[np.intp]]:
+        """For each fold, the variable of each column of its table."""
+        return [variables for _, variables in self._fold_encodings]
 
     @cached_property
     def rows(self) -> Rows:

@@ -1,0 +1,96 @@
+"""Where the predictors err: by the number of missing variables, and by pattern."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.comparison.results import Comparison
+
+
+class GroupError(NamedTuple):
+    """RMSE of each sound trial, by name, on rows with about as many values missing."""
+
+    label: str
+    n_rows: int
+    rmse: dict[str, float]
+
+
+def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, Any]]:
+    """Group rows by their number of missing variables, ``least`` rows or more each."""
+    count = mask.sum(axis=1)
+    groups: list[tuple[str, Any]] = []
+    low = 0
+    for k in range(mask.shape[1] + 1):
+        rows = (count >= low) & (count <= k)
+        left = (count > k).sum()
+        if rows.sum() >= least and (left >= least or left == 0):
+            groups.append((f"{low}" if low == k else f"{low} to {k}", rows))
+            low = k + 1
+    rows = count >= low
+    if rows.any():
+        groups.append((f"{low} or more" if low else "any", rows))
+    return groups
+
+
+def errors_by_count(comparison: Comparison) -> list[GroupError]:
+    """Return the errors by number of missing variables."""
+    groups = count_groups(comparison.mask)
+    if len(groups) > 12:  # keep the picture readable
+        groups = count_groups(comparison.mask, least=len(comparison.y) // 12)
+    return [
+        GroupError(label, int(rows.sum()), _rmse(comparison, rows))
+        for label, rows in groups
+    ]
+
+
+def _rmse(comparison: Comparison, rows) -> dict[str, float]:
+    """Return the root mean squared error of each sound trial on some rows."""
+    return {
+        trial.name: float(
+            np.sqrt(((trial.predictions - comparison.y)[rows] ** 2).mean())
+        )
+        for trial in comparison.sound
+    }
+
+
+class PatternError(NamedTuple):
+    """RMSE on the rows of a pattern, or of several, and the share of squared error."""
+
+    missing: list[str]
+    n_rows: int
+    rmse: dict[str, float]
+    share: float
+    n_patterns: int = 1
+
+
+def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternError]:
+    """Return the errors on the most frequent patterns, then on all others together.
+
+    The share is that of the recommended predictor; it adds up to 1 over the list.
+    """
+    groups = comparison.patterns
+    frequent = np.argsort(-groups.n_rows, kind="stable")
+    found = [
+        _pattern_error(comparison, frequent[k : k + 1])
+        for k in range(min(most, len(frequent)))
+    ]
+    others = frequent[most:]
+    return [*found, _pattern_error(comparison, others)] if len(others) else found
+
+
+def _pattern_error(comparison: Comparison, some: NDArray[np.intp]) -> PatternError:
+    """Return the errors on the rows of some patterns; one is named, several are not."""
+    groups = comparison.patterns
+    loss = (comparison.trial(comparison.recommended).predictions - comparison.y) ** 2
+    rows = np.flatnonzero(np.isin(groups.pattern_of_row(), some))
+    missing = [] if len(some) > 1 else np.flatnonzero(groups.patterns[some[0]])
+    return PatternError(
+        [comparison.names[j] for j in missing],
+        len(rows),
+        _rmse(comparison, rows),
+        float(loss[rows].sum() / (loss.sum() or 1.0)),
+        len(some),
+    )
