@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 DASH = "\N{EN DASH}"  # shown where a value is missing
-LONG = 36  # characters from which the text of a cell may break into lines
+LONG = 26  # characters from which the text of a cell may break into lines
 
 
 class Html(str):
@@ -61,8 +61,29 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Html:
     return element("dl", *map(Html, items), class_="facts")
 
 
+def number(value: float, largest: float | None = None) -> str:
+    """Return a number with four digits that count, without an exponent if it can be.
+
+    With ``largest`` it has the digits of that number, so that a column lines up.
+
+    >>> number(407_912.3), number(17.38291), number(0.0123456), number(3.0)
+    ('407,912', '17.38', '0.01235', '3')
+    >>> number(1.5e12), number(2e-7), number(0.0), number(9.8754, largest=12.0)
+    ('1.5e+12', '2e-07', '0', '9.88')
+    """
+    size = abs(value) if largest is None else largest
+    if value == 0 or not 1e-4 <= size < 1e9:
+        return f"{value:.4g}"
+    digits = max(0, 3 - math.floor(math.log10(size)))
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if digits and largest is None else text
+
+
 class Column(NamedTuple):
-    """A column of a table; numbers are shown by ``format`` and sort as numbers."""
+    """A column of a table; numbers sort as numbers.
+
+    ``format`` is that of Python, or "number" for the digits that `number` chooses.
+    """
 
     name: str
     format: str = ""
@@ -98,11 +119,9 @@ def plain_table(
         )
         for j, c in enumerate(columns)
     ]
+    shown = [_formatter(values, j, c.format) for j, c in enumerate(columns)]
     body = [
-        element(
-            "tr",
-            *(_cell(value, c.format) for value, c in zip(row, columns, strict=True)),
-        )
+        element("tr", *(_cell(x, form) for x, form in zip(row, shown, strict=True)))
         for row in values
     ]
     parts = [element("caption", element("span", caption))] if caption else []
@@ -119,9 +138,19 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _cell(value: Any, spec: str) -> Html:
+def _formatter(
+    rows: Sequence[Sequence[Any]], j: int, spec: str
+) -> Callable[[Any], str]:
+    """Return what writes the numbers of column j."""
+    if spec != "number":
+        return lambda value: format(value, spec)
+    sizes = [abs(r[j]) for r in rows if _is_number(r[j]) and math.isfinite(r[j])]
+    return lambda value: number(value, max(sizes))
+
+
+def _cell(value: Any, form: Callable[[Any], str]) -> Html:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return element("td", DASH, data_value="", class_="number")
     if _is_number(value):
-        return element("td", format(value, spec), data_value=value, class_="number")
+        return element("td", form(value), data_value=value, class_="number")
     return element("td", value, class_="long" if len(str(value)) > LONG else None)

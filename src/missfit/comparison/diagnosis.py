@@ -13,9 +13,9 @@ from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.errors import (
     GroupError,
     PatternError,
-    count_groups,
     errors_by_count,
     errors_by_pattern,
+    few_count_groups,
 )
 from missfit.comparison.fold_models import FoldModel, conformal, fold_models
 from missfit.comparison.importance import Importance, permutation_importance
@@ -261,6 +261,6 @@ def interval_coverage(
             float(covered[rows].mean()),
             float(np.median(width[rows])),
         )
-        for label, rows in count_groups(comparison.mask[test])
+        for label, rows in few_count_groups(comparison.mask[test])
     ]
     return coverage, by_count

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from missfit.comparison.results import Comparison
 
+MOST_GROUPS = 12  # numbers of missing variables, or ranges of them, in a figure
+
 
 class GroupError(NamedTuple):
     """RMSE of each sound trial, by name, on rows with about as many values missing."""
@@ -35,11 +37,17 @@ def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, An
     return groups
 
 
+def few_count_groups(mask: NDArray[np.bool_]) -> list[tuple[str, Any]]:
+    """Group rows by their number of missing variables, in few enough groups to draw."""
+    groups = count_groups(mask)
+    if len(groups) <= MOST_GROUPS:
+        return groups
+    return count_groups(mask, least=len(mask) // MOST_GROUPS)
+
+
 def errors_by_count(comparison: Comparison) -> list[GroupError]:
     """Return the errors by number of missing variables."""
-    groups = count_groups(comparison.mask)
-    if len(groups) > 12:  # keep the picture readable
-        groups = count_groups(comparison.mask, least=len(comparison.y) // 12)
+    groups = few_count_groups(comparison.mask)
     return [
         GroupError(label, int(rows.sum()), _rmse(comparison, rows))
         for label, rows in groups

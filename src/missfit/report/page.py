@@ -27,6 +27,7 @@ from missfit.markup import (
     escaped,
     facts,
     joined,
+    number,
     paragraph,
     plain_table,
 )
@@ -41,6 +42,7 @@ COLOURS = {
     "#8a94a0": "var(--grey)",
     "#2f855a": "var(--green)",
     "#6b46c1": "var(--purple)",
+    "#e4eaf1": "var(--cell)",
 }
 GROWTH = 1.3  # how far a figure is drawn larger on a wide page: its text is then 16 px
 SHRINKAGE = (
@@ -58,12 +60,14 @@ __all__ = [
     "figure",
     "inline_svg",
     "joined",
+    "number",
     "page",
     "paragraph",
     "section",
     "side_by_side",
     "switches",
     "table",
+    "tiles",
     "write_page",
 ]
 
@@ -127,6 +131,20 @@ def table(
         more = element("button", words, type="button", class_="more", data_first=first)
     scroll = element("div", whole, class_="scroll", tabindex="0")
     return element("div", Html(field), scroll, more, class_="tablebox")
+
+
+def tiles(items: Iterable[tuple[str, str, str]]) -> Html:
+    """Return the few numbers that count: what each is, its value, and a remark."""
+    parts = [
+        element(
+            "div",
+            element("span", name, class_="what"),
+            element("strong", value),
+            element("span", remark, class_="remark"),
+        )
+        for name, value, remark in items
+    ]
+    return element("div", *parts, class_="tiles")
 
 
 def side_by_side(*figures: Html) -> Html:

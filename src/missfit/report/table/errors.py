@@ -35,7 +35,9 @@ def _pattern_table(
     rate = dict(zip(comparison.names, comparison.mask.mean(axis=0), strict=True))
     rows: list[list[Any]] = [
         [
-            pattern_in_words(found.missing, rate),
+            pattern_in_words(found.missing, rate)
+            if found.n_patterns == 1
+            else f"{found.n_patterns:,} other patterns",
             found.n_rows,
             *(found.rmse[name] for name in names),
             found.share,
@@ -46,13 +48,13 @@ def _pattern_table(
         [
             Column("missing"),
             Column("rows", ",d"),
-            *(Column(f"RMSE {name}", ".4g") for name in names),
+            *(Column(f"RMSE {name}", "number") for name in names),
             Column("share of error", ".1%"),
         ],
         rows,
-        caption=f"The {len(rows)} most frequent patterns. A long pattern is shown by "
-        "the variables that are seldom missing, which tell it from others. The share "
-        f"is that of all squared error of {comparison.recommended}.",
+        caption="The most frequent patterns, and all others together. A long pattern "
+        "is shown by the variables that are seldom missing, which tell it from others. "
+        f"The share is that of all squared error of {comparison.recommended}.",
         filtered=len(rows) > 8,
     )
 

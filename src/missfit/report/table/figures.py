@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from missfit.comparison import Comparison, Diagnosis
 from missfit.study.figures.panels import plain
 
+WIDE, HALF = 8.4, 5.4  # inches: the width of the page, and of half of it
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"
-MOST_VARIABLES = 40
+OBSERVED = "#e4eaf1"
+MOST_VARIABLES = 25
 MOST_PATTERNS = 25
 
 
-def _figure(width: float, height: float, **options) -> tuple[Any, Any]:
+def empty_figure(width: float, height: float, **options: Any) -> tuple[Any, Any]:
+    """Return a figure of a size in inches, and its axes, with no box around them."""
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(width, height), layout="constrained")
@@ -29,7 +32,7 @@ def _figure(width: float, height: float, **options) -> tuple[Any, Any]:
 def scores(comparison: Comparison) -> Any:
     """Draw R2 of every trial with its interval, the best on top."""
     found = sorted(comparison.scores.items(), key=lambda pair: pair[1].r2)
-    fig, ax = _figure(7.2, 0.8 + 0.3 * len(found))
+    fig, ax = empty_figure(WIDE, 0.8 + 0.28 * len(found))
     rivals = {trial.name for trial in comparison.trials if trial.candidate.rival}
     for k, (name, score) in enumerate(found):
         colour = RIVAL if name in rivals else OURS
@@ -43,7 +46,7 @@ def scores(comparison: Comparison) -> Any:
     ax.set_xlim(left - 0.01, best.high + 0.01)
     for k, (_, score) in enumerate(found):
         if score.r2 < left:
-            ax.annotate(f"◀ {score.r2:.2f}", (left, k), va="center", fontsize=8)
+            ax.annotate(f"◀ {score.r2:.2f}", (left, k), va="center")
     ax.set_yticks(range(len(found)), [plain(name) for name, _ in found])
     ax.set_ylim(-0.6, len(found) - 0.4)
     ax.set_xlabel("cross-validated R2, with 95 % interval")
@@ -55,11 +58,10 @@ def missing_rates(comparison: Comparison) -> Any:
     """Draw the share of the rows in which each variable is missing."""
     rate = comparison.mask.mean(axis=0)
     order = np.argsort(rate, kind="stable")[-MOST_VARIABLES:]
-    fig, ax = _figure(6.4, 0.9 + 0.2 * len(order))
+    fig, ax = empty_figure(HALF, 0.9 + 0.19 * len(order))
     ax.barh(range(len(order)), rate[order], color=OURS)
     ax.set_yticks(range(len(order)), [plain(comparison.names[j]) for j in order])
     ax.set(xlim=(0, 1), ylim=(-0.6, len(order) - 0.4), xlabel="share of rows missing")
-    ax.tick_params(labelsize=8)
     return fig
 
 
@@ -70,28 +72,24 @@ def pattern_matrix(comparison: Comparison) -> Any:
     rate = comparison.mask.mean(axis=0)
     shown = np.argsort(-rate, kind="stable")[:MOST_VARIABLES]
     shown = np.sort(shown[rate[shown] > 0]) if (rate > 0).any() else shown[:1]
-    fig, ax = _figure(2.4 + 0.2 * len(shown), 1.9 + 0.19 * len(top))
-    ax.pcolormesh(
-        groups.patterns[np.ix_(top, shown)],
-        cmap=_two_colours(),
-        vmin=0,
-        vmax=1,
-        edgecolors="#9aa4af",
-        linewidth=0.3,
-    )
-    ax.invert_yaxis()
+    fig, ax = empty_figure(min(WIDE, 2.4 + 0.3 * len(shown)), 1.7 + 0.19 * len(top))
+    ax.set_facecolor(OBSERVED)
+    for k, p in enumerate(top):
+        # one shape for neighbours that are missing together: a small page
+        ends = np.diff(groups.patterns[p, shown].astype(int), prepend=0, append=0)
+        starts, stops = np.flatnonzero(ends == 1), np.flatnonzero(ends == -1)
+        spans = list(zip(starts.tolist(), (stops - starts).tolist(), strict=True))
+        ax.broken_barh(spans, (k, 1), color=OURS, lw=0)
+    ax.set(xlim=(0, len(shown)), ylim=(len(top), 0))
+    ax.vlines(range(1, len(shown)), 0, len(top), color="#ffffff", lw=0.8)
+    ax.hlines(range(1, len(top)), 0, len(shown), color="#ffffff", lw=0.8)
+    ax.spines[:].set_visible(False)
     names = [plain(comparison.names[j], 18) for j in shown]
-    ax.set_xticks(np.arange(len(shown)) + 0.5, names, rotation=90, fontsize=8)
+    ax.set_xticks(np.arange(len(shown)) + 0.5, names, rotation=90)
     counts = [f"{n:,} rows" for n in groups.n_rows[top]]
-    ax.set_yticks(np.arange(len(top)) + 0.5, counts, fontsize=8)
+    ax.set_yticks(np.arange(len(top)) + 0.5, counts)
     ax.tick_params(length=0)
     return fig
-
-
-def _two_colours() -> Any:
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap(["#dbe4ee", CHOSEN])
 
 
 def co_missing(comparison: Comparison) -> Any | None:
@@ -101,25 +99,35 @@ def co_missing(comparison: Comparison) -> Any | None:
     varied = np.sort(varied[np.argsort(-rate[varied], kind="stable")][:MOST_VARIABLES])
     if len(varied) < 2:
         return None
-    size = 1.9 + 0.2 * len(varied)
-    fig, ax = _figure(size + 0.8, size)
+    size = min(HALF - 0.8, 1.9 + 0.2 * len(varied))
+    fig, ax = empty_figure(size + 0.8, size)
     image = ax.pcolormesh(
-        np.corrcoef(comparison.mask[:, varied].T), cmap="RdBu_r", vmin=-1, vmax=1
+        np.corrcoef(comparison.mask[:, varied].T), cmap=_two_sides(), vmin=-1, vmax=1
     )
     names = [plain(comparison.names[j], 18) for j in varied]
     middle = np.arange(len(varied)) + 0.5
-    ax.set_xticks(middle, names, rotation=90, fontsize=8)
-    ax.set_yticks(middle, names, fontsize=8)
+    small = 9 if len(varied) <= 15 else 6.5
+    ax.set_xticks(middle, names, rotation=90, fontsize=small)
+    ax.set_yticks(middle, names, fontsize=small)
     ax.invert_yaxis()
     ax.tick_params(length=0)
     fig.colorbar(image, ax=ax, label="correlation of being missing", shrink=0.8)
     return fig
 
 
+def _two_sides() -> Any:
+    """Return colours from blue over nothing to orange, for light and dark pages."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    ends = [to_rgba(OURS), to_rgba(OURS, 0.0), to_rgba(CHOSEN, 0.0), to_rgba(CHOSEN)]
+    pairs = list(zip((0.0, 0.5, 0.5, 1.0), ends, strict=True))
+    return LinearSegmentedColormap.from_list("two sides", pairs)
+
+
 def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> Any:
     """Draw RMSE of some trials against the number of missing variables."""
     groups = diagnosis.by_count
-    fig, ax = _figure(6.6, 3.4)
+    fig, ax = empty_figure(WIDE, 3.4)
     palette = ["#2f855a", "#6b46c1", "#8a94a0", "#2b6cb0"]
     for k, name in enumerate(names):
         colour = CHOSEN if name == chosen else palette[k % len(palette)]
@@ -132,51 +140,65 @@ def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> 
             label=plain(name),
         )
     labels = [f"{group.label}\n{group.n_rows:,} rows" for group in groups]
-    ax.set_xticks(range(len(groups)), labels, fontsize=8)
+    ax.set_xticks(range(len(groups)), labels)
     ax.set(xlabel="variables missing in the row", ylabel="RMSE", ylim=(0, None))
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False)
     return fig
 
 
 def coverage(diagnosis: Diagnosis) -> Any:
-    """Draw actual against asked coverage, and coverage by the number missing."""
-    fig, (left, right) = _figure(7.6, 3.2, ncols=2)
+    """Draw the actual coverage against the coverage that was asked for."""
+    fig, ax = empty_figure(HALF, 3.6)
     asked, actual = np.array(diagnosis.coverage).T
-    left.plot([0.4, 1], [0.4, 1], color=RIVAL, lw=1)
-    left.plot(asked, actual, "o-", color=CHOSEN)
-    left.set(xlabel="coverage asked", ylabel="coverage on new rows")
+    n_rows = sum(group[1] for group in diagnosis.coverage_by_count)
+    error = 1.96 * np.sqrt(asked * (1 - asked) / n_rows)
+    ax.plot([0.4, 1], [0.4, 1], color=RIVAL, lw=1.2, ls=(0, (4, 3)))
+    ax.errorbar(asked, actual, error, fmt="o-", color=CHOSEN, capsize=2.5)
+    ax.set(xlabel="coverage asked", ylabel="coverage on new rows")
+    return fig
+
+
+def coverage_by_count(diagnosis: Diagnosis) -> Any:
+    """Draw the coverage of 90 % intervals by the number of missing variables."""
+    fig, ax = empty_figure(HALF, 3.6)
     groups = diagnosis.coverage_by_count
     share = np.array([group[2] for group in groups])
     n_rows = np.array([group[1] for group in groups])
     error = 1.96 * np.sqrt(0.09 / n_rows)
-    right.axhline(0.9, color=RIVAL, lw=1)
-    right.errorbar(range(len(groups)), share, error, fmt="o", color=CHOSEN)
-    right.set_xticks(range(len(groups)), [group[0] for group in groups], fontsize=8)
-    right.set(xlabel="variables missing", ylabel="coverage, 90 % asked")
-    right.set_ylim(min(0.7, share.min() - 0.05), 1.02)
+    ax.axhline(0.9, color=RIVAL, lw=1.2, ls=(0, (4, 3)))
+    ax.errorbar(range(len(groups)), share, error, fmt="o", color=CHOSEN, capsize=2.5)
+    slant = {"rotation": 45, "ha": "right"} if len(groups) > 6 else {}
+    ax.set_xticks(range(len(groups)), [group[0] for group in groups], **slant)
+    ax.set(xlabel="variables missing", ylabel="coverage, 90 % asked")
+    ax.set_ylim(min(0.7, share.min() - 0.05), 1.02)
     return fig
 
 
 def learning_curve(diagnosis: Diagnosis) -> Any:
     """Draw R2 against the number of training rows."""
-    fig, ax = _figure(6.0, 3.2)
+    fig, ax = empty_figure(WIDE, 3.2)
     curve = diagnosis.curve
     n_rows, r2, error = np.array([(p.n_rows, p.r2, p.error) for p in curve]).T
     ax.errorbar(n_rows, r2, 1.96 * error, fmt="o-", color=CHOSEN, capsize=3)
     ax.set_xscale("log")
-    ax.set_xticks(n_rows, [f"{p.n_rows:,}" for p in curve], fontsize=8)
+    ax.set_xticks(n_rows, [f"{p.n_rows:,}" for p in curve])
     ax.set_xticks([], minor=True)
     ax.set(xlabel="training rows", ylabel="R2 on new rows")
     return fig
 
 
-def worth(pairs: Sequence[tuple[str, float]]) -> Any:
+def worth(
+    names: Sequence[str], shares: NDArray[np.float64], errors: NDArray[np.float64]
+) -> Any:
     """Draw how much of the error would be saved by always measuring a variable."""
-    top: NDArray = np.array([value for _, value in pairs[:15]])[::-1]
-    names = [plain(name) for name, _ in pairs[:15]][::-1]
-    fig, ax = _figure(6.4, 0.9 + 0.24 * len(top))
-    ax.barh(range(len(top)), 100 * top, color=OURS)
-    ax.set_yticks(range(len(top)), names, fontsize=8)
-    ax.set_ylim(-0.6, len(top) - 0.4)
+    fig, ax = empty_figure(WIDE, 0.9 + 0.26 * len(names))
+    place = np.arange(len(names))[::-1]
+    ax.barh(place, 100 * shares, color=OURS, alpha=0.35, height=0.7)
+    if errors.any():  # a law has none
+        spread = 1.96 * 100 * errors
+        ax.errorbar(100 * shares, place, xerr=spread, fmt="o", color=OURS, capsize=2)
+    ax.set_yticks(place, [plain(name) for name in names])
+    ax.set(ylim=(-0.7, len(names) - 0.3), xlim=(0, None))
     ax.set_xlabel("% of the mean squared error saved")
+    ax.grid(axis="x", alpha=0.3)
     return fig

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import Html, paragraph, section
+from missfit.report.page import Html, number, paragraph, section, tiles
 from missfit.report.table.rivals import rivals_by_score
 
 
@@ -14,7 +14,33 @@ def recommendation_section(comparison: Comparison, diagnosis: Diagnosis) -> Html
         "What to use",
         paragraph(recommendation(comparison), class_="answer"),
         *(paragraph(note) for note in notes if note),
+        tiles(_key_numbers(comparison)),
     )
+
+
+def _key_numbers(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return the few numbers that a reader looks for first."""
+    score, y = comparison.scores[comparison.recommended], comparison.y
+    complete = float((~comparison.mask.any(axis=1)).mean())
+    return [
+        (
+            "variance explained, R2",
+            f"{score.r2:.3f}",
+            f"{score.low:.3f} to {score.high:.3f}",
+        ),
+        (
+            "typical error, RMSE",
+            number(score.rmse),
+            f"{number(y.std())} is the target's standard deviation",
+        ),
+        ("rows", f"{len(y):,}", f"{complete:.0%} of them complete"),
+        (
+            "variables",
+            f"{len(comparison.names):,}",
+            f"{comparison.mask.mean():.1%} of the values missing",
+        ),
+        ("patterns", f"{len(comparison.patterns.patterns):,}", "of what is missing"),
+    ]
 
 
 def recommendation(comparison: Comparison) -> str:
@@ -24,7 +50,7 @@ def recommendation(comparison: Comparison) -> str:
         f"Use {comparison.recommended}: on rows that it has not seen it explains "
         f"{chosen.r2:.1%} of the variance of {comparison.target} (95 % interval "
         f"{chosen.low:.1%} to {chosen.high:.1%}), with a typical error of "
-        f"{chosen.rmse:.4g}."
+        f"{number(chosen.rmse)}."
     )
     if comparison.recommended != comparison.best:
         best = comparison.scores[comparison.best]
@@ -67,5 +93,5 @@ def weakest_rows(comparison: Comparison, diagnosis: Diagnosis) -> str:
     worst = max(groups, key=lambda group: group.rmse[name])
     return (
         f"It is weakest on the {worst.n_rows:,} rows with {worst.label} variables "
-        f"missing (RMSE {worst.rmse[name]:.4g})."
+        f"missing (RMSE {number(worst.rmse[name])})."
     )

@@ -24,8 +24,8 @@ COLUMNS = [
     Column("high", ".4f"),
     Column("behind", ".4f"),
     Column("± behind", ".4f"),
-    Column("RMSE", ".4g"),
-    Column("MAE", ".4g"),
+    Column("RMSE", "number"),
+    Column("MAE", "number"),
     Column("s / fit", ".2f"),
     Column("what it is"),
 ]

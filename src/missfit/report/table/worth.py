@@ -6,6 +6,7 @@ from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Html, figure, paragraph, section
 from missfit.report.table import figures
 
+MOST_BARS = 15
 TOO_SMALL = 1e-4  # share of the error below which a fall is not worth a line
 
 
@@ -13,19 +14,21 @@ def worth_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     """Return how much the error would fall if a variable were always measured."""
     words = paragraph(worth_of_measuring(comparison, diagnosis))
     worth, risk = diagnosis.worth, diagnosis.risk
-    pairs = [
-        (comparison.names[j], float(worth.drops[j] / risk))
-        for j in worth.ranked(TOO_SMALL * risk)
-    ]
+    top = worth.ranked(TOO_SMALL * risk)[:MOST_BARS]
     title = "Which variable to measure more often"
-    if not pairs:
+    if not top:
         return section(title, words)
     return section(
         title,
         words,
         figure(
-            figures.worth(pairs),
-            "Expected fall of the mean squared error if a variable were never missing.",
+            figures.worth(
+                [comparison.names[j] for j in top],
+                worth.drops[top] / risk,
+                worth.standard_errors[top] / risk,
+            ),
+            "Expected fall of the mean squared error if a variable were never missing"
+            + (", with 95 % intervals." if worth.standard_errors.any() else "."),
             name="worth",
         ),
     )

@@ -1,0 +1,110 @@
+"""Figures of the predictions: beside the actual values, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.report.table.figures import CHOSEN, HALF, OURS, RIVAL, WIDE, empty_figure
+from missfit.study.figures.panels import plain
+
+FEW = 400  # rows up to which each one is a dot; more would hide each other
+MANY = 2_000  # rows from which the most extreme 1 in 500 may lie outside
+CELLS = 34  # hexagons across: 600 of them at most, 60 kB of SVG
+BINS = 40
+
+
+def shown_range(y: NDArray[np.float64], guess: NDArray[np.float64]) -> Any:
+    """Return the ends of the axes: of all values, without the extremes of many rows."""
+    both = np.concatenate([y, guess])
+    tail = 0.001 if len(y) > MANY else 0.0
+    low, high = np.quantile(both, [tail, 1 - tail])
+    pad = 0.03 * (high - low) or 1.0
+    return low - pad, high + pad
+
+
+def predicted_and_actual(y: NDArray[np.float64], guess: NDArray[np.float64]) -> Any:
+    """Draw the actual values against the predictions, with the line of equals."""
+    fig, ax = empty_figure(HALF, 4.4)
+    low, high = shown_range(y, guess)
+    if len(y) <= FEW:
+        ax.plot(guess, y, "o", color=OURS, alpha=0.45, ms=4, mew=0)
+    else:
+        cells = ax.hexbin(
+            guess,
+            y,
+            gridsize=CELLS,
+            extent=(low, high, low, high),
+            mincnt=1,
+            bins="log",
+            cmap=_shades(OURS),
+            linewidths=0,
+        )
+        fig.colorbar(cells, ax=ax, label="rows in a cell", shrink=0.75, aspect=28)
+    ax.plot([low, high], [low, high], color=RIVAL, lw=1.2, ls=(0, (4, 3)))
+    middle, mean, error = tenths(y, guess)
+    ax.errorbar(middle, mean, 1.96 * error, fmt="o", color=CHOSEN, ms=4.5, capsize=2.5)
+    ax.set(xlim=(low, high), ylim=(low, high), xlabel="predicted", ylabel="actual")
+    ax.set_aspect("equal")
+    return fig
+
+
+def tenths(y: NDArray[np.float64], guess: NDArray[np.float64]) -> Any:
+    """Return the means of predicted and actual by tenths of the predictions.
+
+    The third array holds the standard errors of the means of the actual values.
+    """
+    edges = np.unique(np.quantile(guess, np.linspace(0, 1, 11)))
+    part = np.searchsorted(edges[1:-1], guess, side="right")
+    rows = [np.flatnonzero(part == k) for k in range(max(1, len(edges) - 1))]
+    rows = [some for some in rows if len(some) > 1]
+    return tuple(
+        np.array(
+            [
+                (guess[some].mean(), y[some].mean(), y[some].std() / len(some) ** 0.5)
+                for some in rows
+            ]
+        )
+        .reshape(-1, 3)
+        .T
+    )
+
+
+def _shades(colour: str) -> Any:
+    """Return one colour from thin to full, so that it suits a light and a dark page."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    ends = [to_rgba(colour, 0.12), to_rgba(colour, 1.0)]
+    return LinearSegmentedColormap.from_list("shades", ends)
+
+
+def distribution(
+    y: NDArray[np.float64], guess: NDArray[np.float64], target: str
+) -> Any:
+    """Draw the histogram of the target, and the outline of that of the predictions."""
+    fig, ax = empty_figure(HALF, 4.4)
+    edges = np.linspace(*shown_range(y, guess), BINS + 1)
+    ax.hist(y, edges, color=OURS, alpha=0.35, label="actual")
+    ax.hist(guess, edges, color=CHOSEN, histtype="step", lw=1.8, label="predicted")
+    ax.set(xlabel=plain(target), ylabel="rows")
+    ax.legend(frameon=False)
+    return fig
+
+
+def importance(
+    names: Sequence[str], drops: NDArray[np.float64], errors: NDArray[np.float64]
+) -> Any:
+    """Draw how far R2 falls if a variable is permuted, the first one on top."""
+    fig, ax = empty_figure(WIDE, 0.9 + 0.26 * len(names))
+    place = np.arange(len(names))[::-1]
+    ax.barh(place, drops, color=OURS, alpha=0.35, height=0.7)
+    ax.errorbar(drops, place, xerr=1.96 * errors, fmt="o", color=OURS, ms=4, capsize=2)
+    ax.axvline(0, color=RIVAL, lw=1)
+    ax.set_yticks(place, [plain(name) for name in names])
+    ax.set_ylim(-0.7, len(names) - 0.3)
+    ax.set_xlabel("fall of R2 if the variable is permuted, with 95 % interval")
+    ax.grid(axis="x", alpha=0.3)
+    return fig
