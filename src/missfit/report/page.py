@@ -161,18 +161,20 @@ def figure(picture: Any, caption: Any, *, name: str) -> Html:
 
     Parameters
     ----------
-    picture : matplotlib.figure.Figure or str
+    picture : matplotlib.figure.Figure or str, or a pair of them
+        Of a pair, the first is shown on a wide page and the second on a phone.
     caption : str or Html
     name : str
         Unique on the page; ids of the SVG begin with it.
     """
-    svg = picture if isinstance(picture, str) else _svg(picture)
-    return element(
-        "figure",
-        element("div", inline_svg(svg, name), class_="scroll"),
-        element("figcaption", caption),
-        id=name,
-    )
+    pictures = picture if isinstance(picture, tuple) else (picture,)
+    classes = ("scroll wide", "scroll narrow") if len(pictures) == 2 else ("scroll",)
+    parts = []
+    for one, class_ in zip(pictures, classes, strict=True):
+        svg = one if isinstance(one, str) else _svg(one)
+        own = f"{name}-narrow" if "narrow" in class_ else name
+        parts.append(element("div", inline_svg(svg, own), class_=class_))
+    return element("figure", *parts, element("figcaption", caption), id=name)
 
 
 def _svg(fig) -> str:

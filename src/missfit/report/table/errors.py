@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from missfit.comparison import Comparison, Diagnosis
@@ -20,7 +21,7 @@ def errors_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     return section(
         "Where it errs",
         figure(
-            figures.errors_by_count(diagnosis, names, chosen),
+            figures.both(partial(figures.errors_by_count, diagnosis, names, chosen)),
             "Root mean squared error on rows by the number of variables missing.",
             name="by-count",
         ),

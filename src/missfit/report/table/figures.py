@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from missfit.comparison import Comparison, Diagnosis
 from missfit.study.figures.panels import plain
 
-WIDE, HALF = 8.4, 5.4  # inches: the width of the page, and of half of it
+WIDE, HALF = 9.2, 4.8  # inches: the width of the page, and of half of it
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"
 OBSERVED = "#e4eaf1"
+SLANT: dict[str, Any] = {"rotation": 45, "ha": "right"}
 MOST_VARIABLES = 25
+MOST_TOGETHER = 20  # names on both sides of a figure of half the width
 MOST_PATTERNS = 25
 
 
@@ -29,10 +31,15 @@ def empty_figure(width: float, height: float, **options: Any) -> tuple[Any, Any]
     return fig, ax
 
 
-def scores(comparison: Comparison) -> Any:
+def both(draw: Callable[[float], Any]) -> tuple[Any, Any]:
+    """Return what is drawn for a wide page, and for a phone."""
+    return draw(WIDE), draw(HALF)
+
+
+def scores(comparison: Comparison, width: float = WIDE) -> Any:
     """Draw R2 of every trial with its interval, the best on top."""
     found = sorted(comparison.scores.items(), key=lambda pair: pair[1].r2)
-    fig, ax = empty_figure(WIDE, 0.8 + 0.28 * len(found))
+    fig, ax = empty_figure(width, 0.8 + 0.28 * len(found))
     rivals = {trial.name for trial in comparison.trials if trial.candidate.rival}
     for k, (name, score) in enumerate(found):
         colour = RIVAL if name in rivals else OURS
@@ -73,7 +80,7 @@ def pattern_matrix(comparison: Comparison) -> Any:
     shown = np.argsort(-rate, kind="stable")[:MOST_VARIABLES]
     shown = np.sort(shown[rate[shown] > 0]) if (rate > 0).any() else shown[:1]
     fig, ax = empty_figure(min(WIDE, 2.4 + 0.3 * len(shown)), 1.7 + 0.19 * len(top))
-    ax.set_facecolor(OBSERVED)
+    ax.fill_between([0, len(shown)], len(top), color=OBSERVED, lw=0)
     for k, p in enumerate(top):
         # one shape for neighbours that are missing together: a small page
         ends = np.diff(groups.patterns[p, shown].astype(int), prepend=0, append=0)
@@ -96,7 +103,7 @@ def co_missing(comparison: Comparison) -> Any | None:
     """Draw the correlations of the masks; None with fewer than two that vary."""
     rate = comparison.mask.mean(axis=0)
     varied = np.flatnonzero((rate > 0) & (rate < 1))
-    varied = np.sort(varied[np.argsort(-rate[varied], kind="stable")][:MOST_VARIABLES])
+    varied = np.sort(varied[np.argsort(-rate[varied], kind="stable")][:MOST_TOGETHER])
     if len(varied) < 2:
         return None
     size = min(HALF - 0.8, 1.9 + 0.2 * len(varied))
@@ -106,7 +113,7 @@ def co_missing(comparison: Comparison) -> Any | None:
     )
     names = [plain(comparison.names[j], 18) for j in varied]
     middle = np.arange(len(varied)) + 0.5
-    small = 9 if len(varied) <= 15 else 6.5
+    small = 9 if len(varied) <= 12 else 7
     ax.set_xticks(middle, names, rotation=90, fontsize=small)
     ax.set_yticks(middle, names, fontsize=small)
     ax.invert_yaxis()
@@ -124,10 +131,12 @@ def _two_sides() -> Any:
     return LinearSegmentedColormap.from_list("two sides", pairs)
 
 
-def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> Any:
+def errors_by_count(
+    diagnosis: Diagnosis, names: Sequence[str], chosen: str, width: float = WIDE
+) -> Any:
     """Draw RMSE of some trials against the number of missing variables."""
     groups = diagnosis.by_count
-    fig, ax = empty_figure(WIDE, 3.4)
+    fig, ax = empty_figure(width, 3.4)
     palette = ["#2f855a", "#6b46c1", "#8a94a0", "#2b6cb0"]
     for k, name in enumerate(names):
         colour = CHOSEN if name == chosen else palette[k % len(palette)]
@@ -140,7 +149,10 @@ def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> 
             label=plain(name),
         )
     labels = [f"{group.label}\n{group.n_rows:,} rows" for group in groups]
-    ax.set_xticks(range(len(groups)), labels)
+    slant = {}
+    if len(groups) > width:  # an inch for each of these labels
+        labels, slant = [group.label for group in groups], SLANT
+    ax.set_xticks(range(len(groups)), labels, **slant)
     ax.set(xlabel="variables missing in the row", ylabel="RMSE", ylim=(0, None))
     ax.legend(frameon=False)
     return fig
@@ -167,16 +179,16 @@ def coverage_by_count(diagnosis: Diagnosis) -> Any:
     error = 1.96 * np.sqrt(0.09 / n_rows)
     ax.axhline(0.9, color=RIVAL, lw=1.2, ls=(0, (4, 3)))
     ax.errorbar(range(len(groups)), share, error, fmt="o", color=CHOSEN, capsize=2.5)
-    slant = {"rotation": 45, "ha": "right"} if len(groups) > 6 else {}
+    slant = SLANT if len(groups) > 6 else {}
     ax.set_xticks(range(len(groups)), [group[0] for group in groups], **slant)
     ax.set(xlabel="variables missing", ylabel="coverage, 90 % asked")
     ax.set_ylim(min(0.7, share.min() - 0.05), 1.02)
     return fig
 
 
-def learning_curve(diagnosis: Diagnosis) -> Any:
+def learning_curve(diagnosis: Diagnosis, width: float = WIDE) -> Any:
     """Draw R2 against the number of training rows."""
-    fig, ax = empty_figure(WIDE, 3.2)
+    fig, ax = empty_figure(width, 3.2)
     curve = diagnosis.curve
     n_rows, r2, error = np.array([(p.n_rows, p.r2, p.error) for p in curve]).T
     ax.errorbar(n_rows, r2, 1.96 * error, fmt="o-", color=CHOSEN, capsize=3)
@@ -188,10 +200,13 @@ def learning_curve(diagnosis: Diagnosis) -> Any:
 
 
 def worth(
-    names: Sequence[str], shares: NDArray[np.float64], errors: NDArray[np.float64]
+    names: Sequence[str],
+    shares: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    width: float = WIDE,
 ) -> Any:
     """Draw how much of the error would be saved by always measuring a variable."""
-    fig, ax = empty_figure(WIDE, 0.9 + 0.26 * len(names))
+    fig, ax = empty_figure(width, 0.9 + 0.26 * len(names))
     place = np.arange(len(names))[::-1]
     ax.barh(place, 100 * shares, color=OURS, alpha=0.35, height=0.7)
     if errors.any():  # a law has none

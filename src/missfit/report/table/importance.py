@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Column, Html, figure, paragraph, section, table
 from missfit.report.table import prediction_figures as figures
+from missfit.report.table.figures import both
 
 MOST_BARS = 30  # variables that are all drawn
 FIRST_BARS = 20  # variables that are drawn where there are more
@@ -26,12 +29,11 @@ def importance_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     ranked = found.ranked()
     top = ranked if len(ranked) <= MOST_BARS else ranked[:FIRST_BARS]
     names = comparison.names
+    bars = [names[j] for j in top], found.drops[top], found.errors[top]
     parts = [
         paragraph(what_matters(comparison, diagnosis)),
         figure(
-            figures.importance(
-                [names[j] for j in top], found.drops[top], found.errors[top]
-            ),
+            both(partial(figures.importance, *bars)),
             _caption(comparison, diagnosis, len(top)),
             name="importance",
         ),

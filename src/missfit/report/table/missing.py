@@ -18,7 +18,7 @@ def missing_section(comparison: Comparison) -> Html:
     if together is not None:
         caption = (
             "Variables that are missing together: orange, always together; blue, one "
-            f"or the other{_limit(comparison)}."
+            f"or the other{_limit(comparison, figures.MOST_TOGETHER)}."
         )
         upper.append(figure(together, caption, name="together"))
     return section(
@@ -41,9 +41,8 @@ def patterns_in_words(comparison: Comparison) -> str:
     )
 
 
-def _limit(comparison: Comparison) -> str:
+def _limit(comparison: Comparison, most: int = figures.MOST_VARIABLES) -> str:
     """Say that not all variables are drawn, where that is so."""
-    most = figures.MOST_VARIABLES
     if len(comparison.names) <= most:
         return ""
     return f" (the {most} of {len(comparison.names)} variables most often missing)"

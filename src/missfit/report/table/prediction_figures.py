@@ -95,10 +95,13 @@ def distribution(
 
 
 def importance(
-    names: Sequence[str], drops: NDArray[np.float64], errors: NDArray[np.float64]
+    names: Sequence[str],
+    drops: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    width: float = WIDE,
 ) -> Any:
     """Draw how far R2 falls if a variable is permuted, the first one on top."""
-    fig, ax = empty_figure(WIDE, 0.9 + 0.26 * len(names))
+    fig, ax = empty_figure(width, 0.9 + 0.26 * len(names))
     place = np.arange(len(names))[::-1]
     ax.barh(place, drops, color=OURS, alpha=0.35, height=0.7)
     ax.errorbar(drops, place, xerr=1.96 * errors, fmt="o", color=OURS, ms=4, capsize=2)

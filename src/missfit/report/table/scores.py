@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from missfit.comparison import Comparison, Trial
@@ -38,7 +39,11 @@ def scores_section(comparison: Comparison) -> Html:
     unit = "rows" if comparison.groups is None else "groups"
     return section(
         "The comparison",
-        figure(figures.scores(comparison), _caption(comparison), name="scores"),
+        figure(
+            figures.both(partial(figures.scores, comparison)),
+            _caption(comparison),
+            name="scores",
+        ),
         table(
             COLUMNS,
             rows,

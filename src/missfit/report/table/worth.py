@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Html, figure, paragraph, section
 from missfit.report.table import figures
@@ -18,15 +20,16 @@ def worth_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     title = "Which variable to measure more often"
     if not top:
         return section(title, words)
+    bars = (
+        [comparison.names[j] for j in top],
+        worth.drops[top] / risk,
+        worth.standard_errors[top] / risk,
+    )
     return section(
         title,
         words,
         figure(
-            figures.worth(
-                [comparison.names[j] for j in top],
-                worth.drops[top] / risk,
-                worth.standard_errors[top] / risk,
-            ),
+            figures.both(partial(figures.worth, *bars)),
             "Expected fall of the mean squared error if a variable were never missing"
             + (", with 95 % intervals." if worth.standard_errors.any() else "."),
             name="worth",
