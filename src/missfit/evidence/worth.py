@@ -47,6 +47,17 @@ class Worth(NamedTuple):
         least = np.maximum(floor, 2 * self.standard_errors)
         return [int(j) for j in order if self.drops[j] > least[j]]
 
+    def merged(self, place: Sequence[int]) -> Worth:
+        """Return the worth with variable j at place[j], the largest of each place."""
+        n_places = max(place, default=-1) + 1
+        largest = [
+            max(np.flatnonzero(np.asarray(place) == at), key=lambda j: self.drops[j])
+            for at in range(n_places)
+        ]
+        return self._replace(
+            drops=self.drops[largest], standard_errors=self.standard_errors[largest]
+        )
+
 
 BY_LAW = "by the Gaussian law of the linear model: what is not linear does not count"
 HELD_OUT = (
