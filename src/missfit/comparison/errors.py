@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from missfit.comparison.results import Comparison
 
+LEAST_ROWS = 5  # of a pattern whose error is told: of fewer it is chance
 MOST_GROUPS = 12  # numbers of missing variables, or ranges of them, in a figure
 
 
@@ -74,18 +75,26 @@ class PatternError(NamedTuple):
     n_patterns: int = 1
 
 
-def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternError]:
+def errors_by_pattern(
+    comparison: Comparison, most: int = 20, least: int = LEAST_ROWS
+) -> list[PatternError]:
     """Return the errors on the most frequent patterns, then on all others together.
 
     The share is that of the recommended predictor; it adds up to 1 over the list.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    most : int
+        The most patterns to tell apart.
+    least : int
+        The rows of a pattern that is told apart.
     """
-    groups = comparison.patterns
-    frequent = np.argsort(-groups.n_rows, kind="stable")
-    found = [
-        _pattern_error(comparison, frequent[k : k + 1])
-        for k in range(min(most, len(frequent)))
-    ]
-    others = frequent[most:]
+    n_rows = comparison.patterns.n_rows
+    order = np.argsort(-n_rows, kind="stable")
+    n_told = min(most, int((n_rows >= least).sum()))
+    found = [_pattern_error(comparison, order[k : k + 1]) for k in range(n_told)]
+    others = order[n_told:]
     return [*found, _pattern_error(comparison, others)] if len(others) else found
 
 

@@ -13,7 +13,7 @@ from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import ConformalRegressor
 from missfit.evidence.worth import Fold
 
-QUICK = 2.0  # seconds per fit up to which more folds than one are fitted again
+REFIT_SECONDS = 10.0  # the most time to fit again outside of more folds than one
 ENOUGH_ROWS = 2_000  # unseen rows that are enough to question a predictor with
 
 
@@ -47,7 +47,7 @@ def fold_models(
     """Return the recommended predictor outside of folds with enough rows together.
 
     Its first fit is the one inside the intervals, where these are given: nothing is
-    fitted twice where one fold has enough rows, or where a fit is slow.
+    fitted again where one fold has enough rows, or where a fit is slow.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def fold_models(
     one = comparison.trial(comparison.recommended)
     rows_each = len(comparison.y) / comparison.n_folds
     n_models = min(comparison.n_folds, math.ceil(ENOUGH_ROWS / rows_each))
-    n_models = n_models if one.seconds.mean() < QUICK else 1
+    n_models = min(n_models, 1 + int(REFIT_SECONDS / max(one.seconds.mean(), 1e-3)))
     models = [intervals.estimator_] if intervals is not None else []
     models += [_fitted(comparison, one, k) for k in range(len(models), n_models)]
     return [

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import Column, Html, figure, section, table
+from missfit.report.page import Column, Html, figure, paragraph, section, table
 from missfit.report.table import figures
 from missfit.report.table.rivals import rivals_by_score
 
@@ -25,7 +25,9 @@ def errors_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
             "Root mean squared error on rows by the number of variables missing.",
             name="by-count",
         ),
-        _pattern_table(comparison, diagnosis, names[:3]),
+        _pattern_table(comparison, diagnosis, names[:3])
+        if diagnosis.by_pattern[0].n_patterns == 1
+        else paragraph("No pattern has enough rows to tell its errors apart."),
     )
 
 

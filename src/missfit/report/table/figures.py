@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.comparison import Comparison, Diagnosis
+from missfit.report.page import number
 from missfit.study.figures.panels import plain
 
 WIDE, HALF = 9.2, 4.8  # inches: the width of the page, and of half of it
@@ -29,6 +30,15 @@ def empty_figure(width: float, height: float, **options: Any) -> tuple[Any, Any]
     for one in np.ravel(np.asarray(ax, dtype=object)):
         one.spines[["top", "right"]].set_visible(False)
     return fig, ax
+
+
+def write_numbers(*axes: Any, most: int = 6) -> None:
+    """Write the numbers at axes in full, 200,000 and not 2e5, and few enough."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(most))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 def both(draw: Callable[[float], Any]) -> tuple[Any, Any]:
@@ -72,10 +82,17 @@ def missing_rates(comparison: Comparison) -> Any:
     return fig
 
 
+def frequent_patterns(comparison: Comparison) -> NDArray[np.intp]:
+    """Return the most frequent patterns, without those of one row."""
+    n_rows = comparison.patterns.n_rows
+    order = np.argsort(-n_rows, kind="stable")[:MOST_PATTERNS]
+    return order[n_rows[order] > 1]
+
+
 def pattern_matrix(comparison: Comparison) -> Any:
     """Draw the most frequent patterns: which variables are missing together."""
     groups = comparison.patterns
-    top = np.argsort(-groups.n_rows, kind="stable")[:MOST_PATTERNS]
+    top = frequent_patterns(comparison)
     rate = comparison.mask.mean(axis=0)
     shown = np.argsort(-rate, kind="stable")[:MOST_VARIABLES]
     shown = np.sort(shown[rate[shown] > 0]) if (rate > 0).any() else shown[:1]
@@ -154,6 +171,7 @@ def errors_by_count(
         labels, slant = [group.label for group in groups], SLANT
     ax.set_xticks(range(len(groups)), labels, **slant)
     ax.set(xlabel="variables missing in the row", ylabel="RMSE", ylim=(0, None))
+    write_numbers(ax.yaxis)
     ax.legend(frameon=False)
     return fig
 

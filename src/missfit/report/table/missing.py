@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from missfit.comparison import Comparison
 from missfit.report.page import Html, figure, paragraph, section, side_by_side
 from missfit.report.table import figures
@@ -25,7 +23,7 @@ def missing_section(comparison: Comparison) -> Html:
         "What is missing",
         paragraph(patterns_in_words(comparison)),
         side_by_side(*upper),
-        _patterns(comparison),
+        _patterns(comparison) if comparison.patterns.n_rows.max() > 1 else "",
     )
 
 
@@ -58,11 +56,11 @@ def _rates(comparison: Comparison) -> Html:
 
 def _patterns(comparison: Comparison) -> Html:
     groups = comparison.patterns
-    shown = min(figures.MOST_PATTERNS, len(groups.patterns))
-    share = np.sort(groups.n_rows)[::-1][:shown].sum() / len(comparison.y)
+    top = figures.frequent_patterns(comparison)
+    share = groups.n_rows[top].sum() / len(comparison.y)
     return figure(
         figures.pattern_matrix(comparison),
-        f"The {shown} most frequent of {len(groups.patterns):,} patterns hold "
+        f"The {len(top)} most frequent of {len(groups.patterns):,} patterns hold "
         f"{share:.0%} of the rows. Blue: missing{_limit(comparison)}.",
         name="patterns",
     )

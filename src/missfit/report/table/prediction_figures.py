@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.report.table.figures import CHOSEN, HALF, OURS, RIVAL, WIDE, empty_figure
+from missfit.report.table.figures import (
+    CHOSEN,
+    HALF,
+    OURS,
+    RIVAL,
+    WIDE,
+    empty_figure,
+    write_numbers,
+)
 from missfit.study.figures.panels import plain
 
 FEW = 400  # rows up to which each one is a dot; more would hide each other
@@ -49,6 +57,7 @@ def predicted_and_actual(y: NDArray[np.float64], guess: NDArray[np.float64]) -> 
     ax.errorbar(middle, mean, 1.96 * error, fmt="o", color=CHOSEN, ms=4.5, capsize=2.5)
     ax.set(xlim=(low, high), ylim=(low, high), xlabel="predicted", ylabel="actual")
     ax.set_aspect("equal")
+    write_numbers(ax.xaxis, ax.yaxis, most=5)
     return fig
 
 
@@ -90,6 +99,7 @@ def distribution(
     ax.hist(y, edges, color=OURS, alpha=0.35, label="actual")
     ax.hist(guess, edges, color=CHOSEN, histtype="step", lw=1.8, label="predicted")
     ax.set(xlabel=plain(target), ylabel="rows")
+    write_numbers(ax.xaxis, ax.yaxis, most=5)
     ax.legend(frameon=False)
     return fig
 
