@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.report.page import number
 from missfit.report.table.figures import (
     CHOSEN,
     HALF,
@@ -51,7 +52,9 @@ def predicted_and_actual(y: NDArray[np.float64], guess: NDArray[np.float64]) -> 
             cmap=_shades(OURS),
             linewidths=0,
         )
-        fig.colorbar(cells, ax=ax, label="rows in a cell", shrink=0.75, aspect=28)
+        bar = fig.colorbar(cells, ax=ax, label="rows in a cell", shrink=0.75, aspect=28)
+        bar.ax.minorticks_off()
+        bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
     ax.plot([low, high], [low, high], color=RIVAL, lw=1.2, ls=(0, (4, 3)))
     middle, mean, error = tenths(y, guess)
     ax.errorbar(middle, mean, 1.96 * error, fmt="o", color=CHOSEN, ms=4.5, capsize=2.5)
@@ -94,7 +97,7 @@ def distribution(
     y: NDArray[np.float64], guess: NDArray[np.float64], target: str
 ) -> Any:
     """Draw the histogram of the target, and the outline of that of the predictions."""
-    fig, ax = empty_figure(HALF, 4.4)
+    fig, ax = empty_figure(HALF, 3.8)
     edges = np.linspace(*shown_range(y, guess), BINS + 1)
     ax.hist(y, edges, color=OURS, alpha=0.35, label="actual")
     ax.hist(guess, edges, color=CHOSEN, histtype="step", lw=1.8, label="predicted")
