@@ -33,7 +33,7 @@ def address(tmp_path_factory):
     pair = [figure(_picture(4.8), "one", name=f"half{k}") for k in range(2)]
     content = [
         section(
-            "Scores", figure(both, "all of them", name="scores"), side_by_side(*pair)
+            "Scores", figure(both, "all of them", name="figure1"), side_by_side(*pair)
         ),
         section("Wide", table(columns, wide, name="many", caption="many columns " * 9)),
         section(
@@ -103,8 +103,8 @@ def test_no_page_scrolls_sideways(opened, width):
 def test_figures_fill_the_page_on_a_desktop(opened, width):
     page = opened(width)
     content = box(page, ".content")["width"]
-    assert box(page, "#scores .wide svg")["width"] >= 0.95 * content
-    assert not page.locator("#scores .narrow").is_visible()
+    assert box(page, "#figure1 .wide svg")["width"] >= 0.95 * content
+    assert not page.locator("#figure1 .narrow").is_visible()
     left, right = (box(page, f"#half{k} svg") for k in range(2))
     assert left["y"] == right["y"]
     assert left["width"] + right["width"] >= 0.9 * content
@@ -113,8 +113,8 @@ def test_figures_fill_the_page_on_a_desktop(opened, width):
 
 def test_figures_fit_on_a_phone(opened):
     page = opened(PHONE)
-    assert not page.locator("#scores .wide").is_visible()
-    for selector in ("#scores .narrow svg", "#half0 svg", "#half1 svg"):
+    assert not page.locator("#figure1 .wide").is_visible()
+    for selector in ("#figure1 .narrow svg", "#half0 svg", "#half1 svg"):
         found = box(page, selector)
         assert found["x"] >= 0
         assert found["x"] + found["width"] <= PHONE

@@ -26,13 +26,15 @@ CELLS = 34  # hexagons across: 600 of them at most, 60 kB of SVG
 BINS = 40
 
 
-def shown_range(y: NDArray[np.float64], guess: NDArray[np.float64]) -> Any:
+def shown_range(
+    y: NDArray[np.float64], guess: NDArray[np.float64]
+) -> tuple[float, float]:
     """Return the ends of the axes: of all values, without the extremes of many rows."""
     both = np.concatenate([y, guess])
     tail = 0.001 if len(y) > MANY else 0.0
     low, high = np.quantile(both, [tail, 1 - tail])
     pad = 0.03 * (high - low) or 1.0
-    return low - pad, high + pad
+    return float(low - pad), float(high + pad)
 
 
 def predicted_and_actual(y: NDArray[np.float64], guess: NDArray[np.float64]) -> Any:
@@ -98,7 +100,8 @@ def distribution(
 ) -> Any:
     """Draw the histogram of the target, and the outline of that of the predictions."""
     fig, ax = empty_figure(HALF, 3.8)
-    edges = np.linspace(*shown_range(y, guess), BINS + 1)
+    low, high = shown_range(y, guess)
+    edges = np.linspace(low, high, BINS + 1)
     ax.hist(y, edges, color=OURS, alpha=0.35, label="actual")
     ax.hist(guess, edges, color=CHOSEN, histtype="step", lw=1.8, label="predicted")
     ax.set(xlabel=plain(target), ylabel="rows")
