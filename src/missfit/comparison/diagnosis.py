@@ -11,11 +11,12 @@ import numpy as np
 
 from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.errors import (
+    MOST_GROUPS,
     GroupError,
     PatternError,
+    count_groups,
     errors_by_count,
     errors_by_pattern,
-    few_count_groups,
 )
 from missfit.comparison.fold_models import FoldModel, conformal, fold_models
 from missfit.comparison.importance import Importance, permutation_importance
@@ -261,6 +262,6 @@ def interval_coverage(
             float(covered[rows].mean()),
             float(np.median(width[rows])),
         )
-        for label, rows in few_count_groups(comparison.mask[test])
+        for label, rows in count_groups(comparison.mask[test], most=MOST_GROUPS)
     ]
     return coverage, by_count

@@ -21,8 +21,13 @@ class GroupError(NamedTuple):
     rmse: dict[str, float]
 
 
-def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, Any]]:
-    """Group rows by their number of missing variables, ``least`` rows or more each."""
+def count_groups(
+    mask: NDArray[np.bool_], least: int = 30, most: int | None = None
+) -> list[tuple[str, Any]]:
+    """Group rows by their number of missing variables, ``least`` rows or more each.
+
+    Where there would be more groups than ``most``, they are made larger.
+    """
     count = mask.sum(axis=1)
     groups: list[tuple[str, Any]] = []
     low = 0
@@ -35,23 +40,16 @@ def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, An
     rows = count >= low
     if rows.any():
         groups.append((f"{low} or more" if low else "any", rows))
+    if most is not None and len(groups) > most:
+        return count_groups(mask, len(mask) // most)
     return groups
-
-
-def few_count_groups(mask: NDArray[np.bool_]) -> list[tuple[str, Any]]:
-    """Group rows by their number of missing variables, in few enough groups to draw."""
-    groups = count_groups(mask)
-    if len(groups) <= MOST_GROUPS:
-        return groups
-    return count_groups(mask, least=len(mask) // MOST_GROUPS)
 
 
 def errors_by_count(comparison: Comparison) -> list[GroupError]:
     """Return the errors by number of missing variables."""
-    groups = few_count_groups(comparison.mask)
     return [
         GroupError(label, int(rows.sum()), _rmse(comparison, rows))
-        for label, rows in groups
+        for label, rows in count_groups(comparison.mask, most=MOST_GROUPS)
     ]
 
 
