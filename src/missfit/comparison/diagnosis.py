@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.errors import (
     MOST_GROUPS,
     GroupError,
@@ -174,24 +173,15 @@ def self_masking_trial(comparison: Comparison) -> SelfMaskingTrial | None:
     linear = [t.name for t in comparison.sound if _is_linear(comparison, t)]
     if not {"SelfMaskedLR", "EMLR"} <= set(linear) or not comparison.mask.any():
         return None
-    gain = _gain(comparison, "SelfMaskedLR", over="EMLR")
+    gain = comparison.gain("SelfMaskedLR", over="EMLR")
     best = max(linear, key=lambda name: comparison.scores[name].r2)
-    ahead = _gain(comparison, best, over="SelfMaskedLR")
+    ahead = comparison.gain(best, over="SelfMaskedLR")
     beaten_by = best if ahead.wins(BEATEN) else ""
     return SelfMaskingTrial("EMLR", gain.value, gain.standard_error, beaten_by)
 
 
 def _is_linear(comparison: Comparison, trial: Trial) -> bool:
     return getattr(trial.candidate.make(comparison.seed), "is_linear", False)
-
-
-def _gain(comparison: Comparison, name: str, *, over: str) -> Gain:
-    """Return the gain in R2 of one trial over another; a group is one observation."""
-    loss, new_loss = (
-        (comparison.trial(one).predictions - comparison.y) ** 2 for one in (over, name)
-    )
-    gain = paired_gain(loss, new_loss, np.ones(len(loss)), comparison.groups)
-    return gain.over(comparison.y.var())
 
 
 def worth_of_measuring(

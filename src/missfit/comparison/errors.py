@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.auto.heldout import paired_gain
 from missfit.comparison.results import Comparison
 
 LEAST_ROWS = 5  # of a pattern whose error is told: of fewer it is chance
@@ -14,11 +15,15 @@ MOST_GROUPS = 12  # numbers of missing variables, or ranges of them, in a figure
 
 
 class GroupError(NamedTuple):
-    """RMSE of each sound trial, by name, on rows with about as many values missing."""
+    """RMSE of each sound trial, by name, on rows with about as many values missing.
+
+    ``error`` is the standard error of the RMSE of the recommended trial.
+    """
 
     label: str
     n_rows: int
     rmse: dict[str, float]
+    error: float
 
 
 def count_groups(
@@ -47,10 +52,25 @@ def count_groups(
 
 def errors_by_count(comparison: Comparison) -> list[GroupError]:
     """Return the errors by number of missing variables."""
+    groups = count_groups(comparison.mask, most=MOST_GROUPS)
     return [
-        GroupError(label, int(rows.sum()), _rmse(comparison, rows))
-        for label, rows in count_groups(comparison.mask, most=MOST_GROUPS)
+        GroupError(
+            label, int(rows.sum()), _rmse(comparison, rows), _error(comparison, rows)
+        )
+        for label, rows in groups
     ]
+
+
+def _error(comparison: Comparison, rows: NDArray[np.bool_]) -> float:
+    """Return the standard error of the RMSE of the recommended trial on some rows.
+
+    It is that of the mean squared error over twice the RMSE (the delta method).
+    """
+    trial = comparison.trial(comparison.recommended)
+    loss = (trial.predictions - comparison.y)[rows] ** 2
+    groups = None if comparison.groups is None else comparison.groups[rows]
+    mean = paired_gain(loss, np.zeros(len(loss)), np.ones(len(loss)), groups)
+    return mean.standard_error / (2 * float(np.sqrt(mean.value)) or 1.0)
 
 
 def _rmse(comparison: Comparison, rows) -> dict[str, float]:

@@ -96,7 +96,7 @@ def _rounds(
     total = sum(len(model.test) for model in models)
     share = min(1.0, ENOUGH_ROWS / total)
     pools = [
-        rng.permutation(m.test)[: max(2, round(share * len(m.test)))] for m in models
+        rng.permutation(m.test)[: max(2, int(share * len(m.test)))] for m in models
     ]
     most, taken = max(FEW_ROWS, PREDICTED_ROWS // n_variables), 0
     for _ in range(REPEATS):

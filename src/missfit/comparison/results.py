@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.candidates import Candidate
 from missfit.estimators import TableEncoder
 from missfit.evidence.mechanism import Rows, rows_of
@@ -240,6 +241,17 @@ class Comparison:
     def trial(self, name: str) -> Trial:
         """Return the trial of this name."""
         return next(trial for trial in self.trials if trial.name == name)
+
+    def gain(self, name: str, *, over: str) -> Gain:
+        """Return the gain in R2 of one trial over another, and its standard error.
+
+        Both are scored on the same rows; a group is one observation.
+        """
+        loss, new_loss = (
+            (self.trial(one).predictions - self.y) ** 2 for one in (over, name)
+        )
+        gain = paired_gain(loss, new_loss, np.ones(len(loss)), self.groups)
+        return gain.over(float(self.y.var()))
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one record for each candidate and fold tried: the table of results."""

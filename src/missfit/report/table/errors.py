@@ -22,7 +22,8 @@ def errors_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
         "Where it errs",
         figure(
             figures.both(partial(figures.errors_by_count, diagnosis, names, chosen)),
-            "Root mean squared error on rows by the number of variables missing.",
+            "Root mean squared error on rows by the number of variables missing, with "
+            f"95 % intervals for {chosen}.",
             name="by-count",
         ),
         _pattern_table(comparison, diagnosis, names[:3])

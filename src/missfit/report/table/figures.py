@@ -96,7 +96,7 @@ def pattern_matrix(comparison: Comparison) -> Any:
     rate = comparison.mask.mean(axis=0)
     shown = np.argsort(-rate, kind="stable")[:MOST_VARIABLES]
     shown = np.sort(shown[rate[shown] > 0]) if (rate > 0).any() else shown[:1]
-    fig, ax = empty_figure(min(WIDE, 2.4 + 0.3 * len(shown)), 1.7 + 0.19 * len(top))
+    fig, ax = empty_figure(WIDE, 1.7 + 0.17 * len(top))
     ax.fill_between([0, len(shown)], len(top), color=OBSERVED, lw=0)
     for k, p in enumerate(top):
         # one shape for neighbours that are missing together: a small page
@@ -124,7 +124,7 @@ def co_missing(comparison: Comparison) -> Any | None:
     if len(varied) < 2:
         return None
     size = min(HALF - 0.8, 1.9 + 0.2 * len(varied))
-    fig, ax = empty_figure(size + 0.8, size)
+    fig, ax = empty_figure(HALF, size)
     image = ax.pcolormesh(
         np.corrcoef(comparison.mask[:, varied].T), cmap=_two_sides(), vmin=-1, vmax=1
     )
@@ -165,6 +165,9 @@ def errors_by_count(
             lw=2.4 if name == chosen else 1.4,
             label=plain(name),
         )
+    mine = [group.rmse[chosen] for group in groups]
+    error = [1.96 * group.error for group in groups]
+    ax.errorbar(range(len(groups)), mine, error, fmt="none", ecolor=CHOSEN, capsize=3)
     labels = [f"{group.label}\n{group.n_rows:,} rows" for group in groups]
     slant = {}
     if len(groups) > width:  # an inch for each of these labels

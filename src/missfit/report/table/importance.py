@@ -59,13 +59,15 @@ def what_matters(comparison: Comparison, diagnosis: Diagnosis) -> str:
             "No variable matters by itself beyond two standard errors: others can "
             "stand in for it, or there is little to predict."
         )
-    others = (
-        "It matters" if clear == 1 else f"{clear} of the {len(names)} variables matter"
-    )
-    alone = " alone" if clear == 1 and len(names) > 1 else ""
+    if clear == len(names) > 1:
+        others = f"All {clear} variables matter"
+    elif clear == 1:
+        others = "It alone matters" if len(names) > 1 else "It matters"
+    else:
+        others = f"{clear} of the {len(names)} variables matter"
     return (
         f"{names[first]} matters most: with its values permuted, R2 falls by "
-        f"{drop:.3f} ± {error:.3f} (standard error). {others}{alone} by more than two "
+        f"{drop:.3f} ± {error:.3f} (standard error). {others} by more than two "
         "standard errors."
     )
 

@@ -95,13 +95,37 @@ def _shades(colour: str) -> Any:
     return LinearSegmentedColormap.from_list("shades", ends)
 
 
+def bins(y: NDArray[np.float64], guess: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the edges of the bars; each holds as many of the values that y can take.
+
+    >>> bins(np.arange(4.0), np.array([1.5])).tolist()
+    [-0.5, 0.5, 1.5, 2.5, 3.5]
+    """
+    low, high = shown_range(y, guess)
+    step = _step(y)
+    if not step:
+        return np.linspace(low, high, BINS + 1)
+    width = step * np.ceil((high - low) / step / BINS)
+    first = np.ceil(low / step) * step - step / 2
+    return first + width * np.arange(np.ceil((high - first) / width) + 1)
+
+
+def _step(y: NDArray[np.float64]) -> float:
+    """Return the step between values, such as 1 or 0.5, or 0 where there is none."""
+    values = np.unique(y)
+    if len(values) < 2:
+        return 0.0
+    step = float(np.diff(values).min())
+    times = values / step
+    return step if abs(times - np.rint(times)).max() < 1e-6 else 0.0
+
+
 def distribution(
     y: NDArray[np.float64], guess: NDArray[np.float64], target: str
 ) -> Any:
     """Draw the histogram of the target, and the outline of that of the predictions."""
     fig, ax = empty_figure(HALF, 3.8)
-    low, high = shown_range(y, guess)
-    edges = np.linspace(low, high, BINS + 1)
+    edges = bins(y, guess)
     ax.hist(y, edges, color=OURS, alpha=0.35, label="actual")
     ax.hist(guess, edges, color=CHOSEN, histtype="step", lw=1.8, label="predicted")
     ax.set(xlabel=plain(target), ylabel="rows")

@@ -39,7 +39,11 @@ def _key_numbers(comparison: Comparison) -> list[tuple[str, str, str]]:
             f"{len(comparison.names):,}",
             f"{comparison.mask.mean():.1%} of the values missing",
         ),
-        ("patterns", f"{len(comparison.patterns.patterns):,}", "of what is missing"),
+        (
+            "patterns",
+            f"{len(comparison.patterns.patterns):,}",
+            "combinations of missing variables",
+        ),
     ]
 
 
@@ -77,11 +81,10 @@ def against_rivals(comparison: Comparison) -> str:
             "It is not a predictor of missfit: on this table what people use today "
             "is as good as anything here."
         )
-    scores = comparison.scores
-    gain = scores[comparison.recommended].r2 - scores[best].r2
+    gain, error = comparison.gain(comparison.recommended, over=best)
     return (
-        f"The best of what people use today, {best}, is "
-        f"{abs(gain):.3f} R2 {'below' if gain >= 0 else 'above'} it."
+        f"The R2 of the best of what people use today, {best}, is {abs(gain):.3f} ± "
+        f"{error:.3f} (standard error) {'below' if gain >= 0 else 'above'} that."
     )
 
 
@@ -93,5 +96,5 @@ def weakest_rows(comparison: Comparison, diagnosis: Diagnosis) -> str:
     worst = max(groups, key=lambda group: group.rmse[name])
     return (
         f"It is weakest on the {worst.n_rows:,} rows with {worst.label} variables "
-        f"missing (RMSE {number(worst.rmse[name])})."
+        f"missing (RMSE {number(worst.rmse[name])} ± {number(worst.error)})."
     )
