@@ -8,12 +8,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import r2_score
 
 from missfit.comparison import CompareOptions, compare_table, diagnose
 from missfit.comparison.candidates import CANDIDATES, candidate
-from missfit.comparison.errors import errors_by_pattern
+from missfit.comparison.errors import errors_by_count, errors_by_pattern
 from missfit.report.page import paragraph, section
 from missfit.report.table.importance import importance_section, what_matters
+from missfit.report.table.prediction_figures import bins
 from missfit.report.table.predictions import calibration, calibration_slope
 from missfit.report.table.provenance import Provenance, in_bytes
 from missfit.report.table.report import table_report
@@ -186,3 +188,43 @@ def test_predictions_that_are_too_bold_or_too_timid_are_named(
     moved = dataclasses.replace(comparison, y=y, trials=[bold, other])
     moved.__dict__["recommended"] = trial.name
     assert words in calibration(moved)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_claims_have_the_errors_of_a_bootstrap(many_patterns, grouped):
+    comparison, _ = many_patterns
+    rng = np.random.default_rng(1)
+    groups = np.arange(1000) // 2 if grouped else None
+    found = dataclasses.replace(comparison, groups=groups)
+    name, other = (
+        found.recommended,
+        next(t.name for t in found.trials if t.name != found.recommended),
+    )
+    units = rng.integers(0, 500 if grouped else 1000, (1000, 500 if grouped else 1000))
+    rows = (2 * units[:, :, None] + [0, 1]).reshape(1000, -1) if grouped else units
+    loss, other_loss = (
+        (found.trial(one).predictions - found.y) ** 2 for one in (name, other)
+    )
+    # the standard deviation of 1,000 draws is known to 2.2 %
+    gain = found.gain(name, over=other)
+    draws = (other_loss - loss)[rows].mean(axis=1) / found.y.var()
+    r2 = [r2_score(found.y, found.trial(one).predictions) for one in (name, other)]
+    assert gain.value == pytest.approx(r2[0] - r2[1])
+    assert gain.standard_error == pytest.approx(draws.std(), rel=0.12)
+    whole = dataclasses.replace(
+        found, X=np.zeros((1000, 32))
+    )  # one group: none missing
+    (group,) = errors_by_count(whole)
+    assert group.rmse[name] == pytest.approx(loss.mean() ** 0.5)
+    spread = np.sqrt(loss[rows].mean(axis=1)).std()
+    assert group.error == pytest.approx(spread, rel=0.12)
+
+
+def test_bars_of_a_target_on_a_grid_hold_as_many_values_each():
+    y = np.tile(np.arange(0.0, 99.0), 30)  # all equally often, 3 values in each bar
+    count, _ = np.histogram(y, bins(y, y))
+    assert set(count[count > 0].tolist()) == {90}
+    assert count.sum() == len(y)
+    rng = np.random.default_rng(0)
+    free = rng.standard_normal(500)
+    assert len(bins(free, free)) == 41

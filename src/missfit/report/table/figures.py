@@ -220,21 +220,26 @@ def learning_curve(diagnosis: Diagnosis, width: float = WIDE) -> Any:
     return fig
 
 
-def worth(
+def bars(
     names: Sequence[str],
-    shares: NDArray[np.float64],
+    values: NDArray[np.float64],
     errors: NDArray[np.float64],
+    label: str,
     width: float = WIDE,
 ) -> Any:
-    """Draw how much of the error would be saved by always measuring a variable."""
+    """Draw a value for each name, the first on top, with 95 % intervals.
+
+    There are no intervals where all errors are 0: what follows from a law has none.
+    """
     fig, ax = empty_figure(width, 0.9 + 0.26 * len(names))
     place = np.arange(len(names))[::-1]
-    ax.barh(place, 100 * shares, color=OURS, alpha=0.35, height=0.7)
-    if errors.any():  # a law has none
-        spread = 1.96 * 100 * errors
-        ax.errorbar(100 * shares, place, xerr=spread, fmt="o", color=OURS, capsize=2)
+    ax.barh(place, values, color=OURS, alpha=0.35, height=0.7)
+    if errors.any():
+        ax.errorbar(
+            values, place, xerr=1.96 * errors, fmt="o", color=OURS, ms=4, capsize=2
+        )
+    ax.axvline(0, color=RIVAL, lw=1)
     ax.set_yticks(place, [plain(name) for name in names])
-    ax.set(ylim=(-0.7, len(names) - 0.3), xlim=(0, None))
-    ax.set_xlabel("% of the mean squared error saved")
+    ax.set(ylim=(-0.7, len(names) - 0.3), xlabel=label)
     ax.grid(axis="x", alpha=0.3)
     return fig

@@ -6,11 +6,11 @@ from functools import partial
 
 from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Column, Html, figure, paragraph, section, table
-from missfit.report.table import prediction_figures as figures
-from missfit.report.table.figures import both
+from missfit.report.table import figures
 
 MOST_BARS = 30  # variables that are all drawn
 FIRST_BARS = 20  # variables that are drawn where there are more
+LABEL = "fall of R2 if the variable is permuted"
 COLUMNS = [
     Column("variable"),
     Column("fall of R2", ".4f"),
@@ -29,11 +29,11 @@ def importance_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     ranked = found.ranked()
     top = ranked if len(ranked) <= MOST_BARS else ranked[:FIRST_BARS]
     names = comparison.names
-    bars = [names[j] for j in top], found.drops[top], found.errors[top]
+    bars = [names[j] for j in top], found.drops[top], found.errors[top], LABEL
     parts = [
         paragraph(what_matters(comparison, diagnosis)),
         figure(
-            both(partial(figures.importance, *bars)),
+            figures.both(partial(figures.bars, *bars)),
             _caption(comparison, diagnosis, len(top)),
             name="importance",
         ),
@@ -86,7 +86,8 @@ def _caption(comparison: Comparison, diagnosis: Diagnosis, n_shown: int) -> str:
     times = "once" if found.n_repeats < 1.5 else f"{found.n_repeats:.0f} times"
     return (
         f"{limit}Permutation importance for {comparison.recommended} on "
-        f"{found.n_rows:,} rows that it has not seen, each permuted {times}. {mask}"
+        f"{found.n_rows:,} rows that it has not seen, each permuted {times}, with 95 % "
+        f"intervals. {mask}"
         "Variables that tell the same can stand in for each other, so that each of "
         "them seems to matter less than both."
     )

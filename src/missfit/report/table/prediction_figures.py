@@ -1,8 +1,7 @@
-"""Figures of the predictions: beside the actual values, and what they rest on."""
+"""Figures of the predictions: beside the actual values, and how they spread."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from missfit.report.table.figures import (
     HALF,
     OURS,
     RIVAL,
-    WIDE,
     empty_figure,
     write_numbers,
 )
@@ -106,7 +104,8 @@ def bins(y: NDArray[np.float64], guess: NDArray[np.float64]) -> NDArray[np.float
     if not step:
         return np.linspace(low, high, BINS + 1)
     width = step * np.ceil((high - low) / step / BINS)
-    first = np.ceil(low / step) * step - step / 2
+    first = y[y >= low].min() - step / 2
+    first -= width * np.ceil((first - low) / width)  # predictions may lie below
     return first + width * np.arange(np.ceil((high - first) / width) + 1)
 
 
@@ -131,23 +130,4 @@ def distribution(
     ax.set(xlabel=plain(target), ylabel="rows")
     write_numbers(ax.xaxis, ax.yaxis, most=5)
     ax.legend(frameon=False)
-    return fig
-
-
-def importance(
-    names: Sequence[str],
-    drops: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    width: float = WIDE,
-) -> Any:
-    """Draw how far R2 falls if a variable is permuted, the first one on top."""
-    fig, ax = empty_figure(width, 0.9 + 0.26 * len(names))
-    place = np.arange(len(names))[::-1]
-    ax.barh(place, drops, color=OURS, alpha=0.35, height=0.7)
-    ax.errorbar(drops, place, xerr=1.96 * errors, fmt="o", color=OURS, ms=4, capsize=2)
-    ax.axvline(0, color=RIVAL, lw=1)
-    ax.set_yticks(place, [plain(name) for name in names])
-    ax.set_ylim(-0.7, len(names) - 0.3)
-    ax.set_xlabel("fall of R2 if the variable is permuted, with 95 % interval")
-    ax.grid(axis="x", alpha=0.3)
     return fig

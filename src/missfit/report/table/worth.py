@@ -22,14 +22,15 @@ def worth_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
         return section(title, words)
     bars = (
         [comparison.names[j] for j in top],
-        worth.drops[top] / risk,
-        worth.standard_errors[top] / risk,
+        100 * worth.drops[top] / risk,
+        100 * worth.standard_errors[top] / risk,
+        "% of the mean squared error saved",
     )
     return section(
         title,
         words,
         figure(
-            figures.both(partial(figures.worth, *bars)),
+            figures.both(partial(figures.bars, *bars)),
             "Expected fall of the mean squared error if a variable were never missing"
             + (", with 95 % intervals." if worth.standard_errors.any() else "."),
             name="worth",
