@@ -13,12 +13,12 @@ from sklearn.metrics import r2_score
 from missfit.comparison import CompareOptions, compare_table, diagnose
 from missfit.comparison.candidates import CANDIDATES, candidate
 from missfit.comparison.errors import errors_by_count, errors_by_pattern
-from missfit.report.page import paragraph, section
 from missfit.report.table.importance import importance_section, what_matters
 from missfit.report.table.prediction_figures import bins
 from missfit.report.table.predictions import calibration, calibration_slope
 from missfit.report.table.provenance import Provenance, in_bytes
 from missfit.report.table.report import table_report
+from missfit.suspicions import Suspicion
 from missfit.tables.training import TrainingTable, read_training
 from missfit.workflow.compare import advise
 from missfit.workflow.provenance import provenance_of
@@ -55,10 +55,10 @@ def many_patterns():
 
 @pytest.fixture(scope="module")
 def page(many_patterns):
-    first = section("Before you trust this", paragraph("a leak"))
-    return table_report(
-        *many_patterns, "print(1)", origin=ORIGIN, warnings_first=[first]
-    )
+    comparison, diagnosis = many_patterns
+    leak = Suspicion("leak", (NASTY,), f"{NASTY} holds the answer.")
+    odd = dataclasses.replace(comparison, suspicions=[leak])
+    return table_report(odd, diagnosis, "print(1)", origin=ORIGIN)
 
 
 def test_a_report_says_where_it_comes_from(page):
@@ -94,7 +94,9 @@ def test_the_provenance_is_that_of_the_file(tmp_path, rng):
 
 def test_a_frame_in_memory_has_no_size_and_no_checksum(rng):
     frame = pd.DataFrame(rng.standard_normal((60, 2)), columns=["a", "y"])
-    found = provenance_of(frame, read_training(frame, "y"), command="", seconds=1.0)
+    table = read_training(frame, "y")
+    comparison = compare_table(table, CHEAP[:1], CompareOptions(n_folds=2))
+    found = provenance_of(frame, comparison, command="", seconds=1.0)
     assert found.data == "a DataFrame in memory"
     assert (found.size, found.checksum) == (None, "")
     assert "numpy " in found.versions
@@ -109,10 +111,10 @@ def test_every_section_is_in_the_contents_and_every_id_is_its_own(page):
     assert len(ids) == len(set(ids))
 
 
-def test_sections_to_read_first_stand_before_all_others(page):
+def test_suspicions_stand_before_all_scores(page):
     headings = re.findall(r"<h2>(.*?)</h2>", page)
-    assert headings[:2] == ["Before you trust this", "What to use"]
-    assert '<a href="#before-you-trust-this">' in page
+    assert headings[:2] == ["Before you trust the scores", "What to use"]
+    assert '<a href="#before-you-trust-the-scores">' in page
 
 
 def test_many_patterns_are_summarised(many_patterns, page):

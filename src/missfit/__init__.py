@@ -1,5 +1,7 @@
 """Predict from tables with missing values.
 
+- `missfit.compare`, `fit_table`, `load_model`: which predictor for a table, a model of
+  it, and a model from its file; for frames, files and arrays.
 - `missfit.AutoRegressor`: the default; picks among the others, says what and why.
 - `missfit.ConditionalImputedLR`: conditional expectations, indicators, ridge.
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
@@ -16,6 +18,9 @@
 - `missfit.theory`: parameter counts, risk bounds, regimes, the network of Theorem 6.1.
 - `missfit.study`: the paper's study and your own: run, resume, figures.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from missfit.start import prepare_command
 
@@ -40,6 +45,33 @@ from missfit.moments.pattern_moments import PatternMoments  # noqa: E402
 from missfit.networks import MLP, NeuMiss  # noqa: E402
 from missfit.tables.chunks import TableFile  # noqa: E402
 
+if TYPE_CHECKING:
+    from missfit.workflow.compared import compare
+    from missfit.workflow.fit import fit_table
+    from missfit.workflow.model_file import load_model
+
+# Names that are imported on first use: what they need takes a while to import.
+LAZY = {
+    "compare": "missfit.workflow.compared",
+    "fit_table": "missfit.workflow.fit",
+    "load_model": "missfit.workflow.model_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of `LAZY` when it is asked for."""
+    if name not in LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(LAZY[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return all names, also those that are imported on first use."""
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "EMLR",
     "MICELR",
@@ -58,6 +90,9 @@ __all__ = [
     "TableEncoder",
     "TableFile",
     "bayes",
+    "compare",
+    "fit_table",
+    "load_model",
     "simulate",
     "study",
     "theory",

@@ -74,7 +74,11 @@ class Diagnosis:
 
 
 def diagnose(
-    comparison: Comparison, *, n_jobs: int = 1, seconds: float = IMPORTANCE_SECONDS
+    comparison: Comparison,
+    *,
+    n_jobs: int = 1,
+    with_curve: bool = True,
+    seconds: float = IMPORTANCE_SECONDS,
 ) -> Diagnosis:
     """Return what lies behind a comparison and its recommended predictor.
 
@@ -83,12 +87,14 @@ def diagnose(
     comparison : Comparison
     n_jobs : int
         Number of processes.
+    with_curve : bool
+        Whether the learning curve is drawn, which takes several fits.
     seconds : float
-        The time limit of the permutation importance, which then rests on fewer rows.
+        The time limit of the permutation importance, and of what is fitted for it.
     """
     intervals = conformal(comparison)
     coverage, by_count = interval_coverage(comparison, intervals)
-    models = fold_models(comparison, intervals)
+    models = fold_models(comparison, intervals, seconds=seconds)
     law = _law(comparison)
     found = why_missing(comparison, law)
     return Diagnosis(
@@ -97,7 +103,7 @@ def diagnose(
         found,
         mask_evidence(comparison, found),
         *worth_of_measuring(comparison, law, models),
-        learning_curve(comparison, n_jobs=n_jobs),
+        learning_curve(comparison, n_jobs=n_jobs) if with_curve else [],
         coverage,
         by_count,
         permutation_importance(comparison, models, seconds=seconds),
@@ -208,7 +214,7 @@ def worth_of_measuring(
         if getattr(models[0].model, "parts_", True):  # AutoRegressor may be linear, too
             folds = [model.fold() for model in models]
             worth = heldout_worth(comparison.rows, folds, comparison.seed)
-            return worth, float(((one.predictions - comparison.y) ** 2).mean())
+            return worth, float((comparison.errors(one) ** 2).mean())
     return _worth_by_law(comparison, law)
 
 
@@ -232,15 +238,17 @@ def interval_coverage(
     """Return the coverage at several levels, and at 90 % by the number missing.
 
     The intervals are those of `ConformalRegressor` around the recommended predictor, on
-    one fold that it has not seen. The first list holds the coverage asked for and the
-    actual coverage; the second one the number of missing variables, the number of rows,
-    the coverage and the median width. The model is that of
-    `missfit.comparison.fold_models.conformal`, which is fitted here if it is not given.
+    one fold that it has not seen (in time: the last one). The first list holds the
+    coverage asked for and the actual coverage; the second one the number of missing
+    variables, the number of rows, the coverage and the median width. The model is that
+    of `missfit.comparison.fold_models.conformal`, fitted here if it is not given.
     """
     model = model or conformal(comparison)
-    test, y = comparison.fold == 0, comparison.y[comparison.fold == 0]
+    fold = comparison.best_trained[0]
+    test, X = comparison.fold == fold, comparison.fold_tables[fold]
+    y = comparison.y[test]
     alphas = [1 - level for level in LEVELS]
-    lower, upper = model.predict_intervals(comparison.fold_tables[0][test], alphas)
+    lower, upper = model.predict_intervals(X[test], alphas)
     inside = (lower <= y) & (y <= upper)
     coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
     asked = LEVELS.index(0.9)

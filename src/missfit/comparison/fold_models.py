@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import ConformalRegressor
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.evidence.worth import Fold
 
 REFIT_SECONDS = 10.0  # the most time to fit again outside of more folds than one
@@ -42,7 +43,10 @@ class FoldModel(NamedTuple):
 
 
 def fold_models(
-    comparison: Comparison, intervals: ConformalRegressor | None = None
+    comparison: Comparison,
+    intervals: ConformalRegressor | None = None,
+    *,
+    seconds: float = REFIT_SECONDS,
 ) -> list[FoldModel]:
     """Return the recommended predictor outside of folds with enough rows together.
 
@@ -53,14 +57,17 @@ def fold_models(
     ----------
     comparison : Comparison
     intervals : ConformalRegressor, optional
-        Fitted to the rows outside of the first fold, see `conformal`.
+        Fitted to the training rows of the first of these folds, see `conformal`.
+    seconds : float
+        The time limit of what is fitted again; 10 seconds are never exceeded.
     """
     one = comparison.trial(comparison.recommended)
-    rows_each = len(comparison.y) / comparison.n_folds
-    n_models = min(comparison.n_folds, math.ceil(ENOUGH_ROWS / rows_each))
-    n_models = min(n_models, 1 + int(REFIT_SECONDS / max(one.seconds.mean(), 1e-3)))
+    rows_each = comparison.is_tested.sum() / comparison.n_folds
+    spare = min(seconds, REFIT_SECONDS) / max(one.seconds.mean(), 1e-3)
+    n_models = min(math.ceil(ENOUGH_ROWS / rows_each), 1 + int(spare))
+    folds = comparison.best_trained[:n_models]
     models = [intervals.estimator_] if intervals is not None else []
-    models += [_fitted(comparison, one, k) for k in range(len(models), n_models)]
+    models += [_fitted(comparison, one, k) for k in folds[len(models) :]]
     return [
         FoldModel(
             model,
@@ -68,16 +75,16 @@ def fold_models(
             comparison.fold_variables[k],
             np.flatnonzero(comparison.fold == k),
         )
-        for k, model in enumerate(models)
+        for k, model in zip(folds, models, strict=True)
     ]
 
 
 def _fitted(comparison: Comparison, trial: Trial, k: int) -> Any:
-    """Fit a candidate outside of fold k, with the groups where it takes them."""
-    train = comparison.fold != k
+    """Fit a candidate to the training rows of fold k, with groups if it takes them."""
+    train = comparison.training(k)
     options, model = {}, trial.candidate.make(comparison.seed)
-    if trial.candidate.takes_groups and comparison.groups is not None:
-        options["groups"] = comparison.groups[train]
+    if trial.candidate.takes_groups and comparison.fit_groups is not None:
+        options["groups"] = comparison.fit_groups[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         X = comparison.fold_tables[k][train]
@@ -85,14 +92,20 @@ def _fitted(comparison: Comparison, trial: Trial, k: int) -> Any:
 
 
 def conformal(comparison: Comparison) -> ConformalRegressor:
-    """Fit the intervals of the recommended predictor to the rows outside fold 0."""
+    """Fit the intervals of the recommended predictor to the training rows of a fold.
+
+    It is the first one, or the last one in time.
+    """
     chosen = comparison.trial(comparison.recommended).candidate
-    train = comparison.fold != 0
+    fold = comparison.best_trained[0]
+    train, groups = comparison.training(fold), comparison.fit_groups
     model = ConformalRegressor(
-        chosen.make(comparison.seed), random_state=comparison.seed
+        chosen.make(comparison.seed),
+        cv=None if comparison.time is None else ForwardSplit(),
+        random_state=comparison.seed,
     )
-    groups = None if comparison.groups is None else comparison.groups[train]
-    X = comparison.fold_tables[0]
+    X = comparison.fold_tables[fold]
+    groups = None if groups is None else groups[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X[train], comparison.y[train], groups=groups)

@@ -78,12 +78,12 @@ def permutation_importance(
         nothing = np.full(n_variables, np.nan)
         return Importance(nothing, nothing, 0, 0.0)
     growth = np.concatenate([one.growth for one in rounds], axis=1)
-    growth /= comparison.y.var() or 1.0
+    growth /= comparison.y[comparison.is_tested].var() or 1.0
     taker = np.concatenate([one.taker for one in rounds])
     giver = np.concatenate([one.giver for one in rounds])
     n_rows = len(np.unique(taker))
-    if comparison.groups is not None:
-        _, unit = np.unique(comparison.groups, return_inverse=True)
+    if comparison.units is not None:
+        _, unit = np.unique(comparison.units, return_inverse=True)
         taker, giver = unit[taker], unit[giver]
     errors = np.array([pair_error(line, taker, giver) for line in growth])
     return Importance(growth.mean(axis=1), errors, n_rows, growth.shape[1] / n_rows)

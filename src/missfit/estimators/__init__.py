@@ -6,6 +6,7 @@ from missfit.estimators.constant_imputed_lr import ConstantImputedLR
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.expanded_lr import ExpandedLR
 from missfit.estimators.factorized_lr import FactorizedLR
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.estimators.micelr import MICELR
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
@@ -20,6 +21,7 @@ __all__ = [
     "ConstantImputedLR",
     "ExpandedLR",
     "FactorizedLR",
+    "ForwardSplit",
     "PartialPooling",
     "PatternMixtureLR",
     "SelfMaskedLR",

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from missfit.comparison import Comparison
 from missfit.report.table.provenance import Provenance
-from missfit.tables.training import TrainingTable
 from missfit.versions import versions
 
 LARGEST = 2**30  # bytes of a file to take the checksum of: about 2 seconds
@@ -17,7 +17,7 @@ SHOWN = 16  # characters of the checksum: two files that differ share them never
 
 
 def provenance_of(
-    data: Any, table: TrainingTable, *, command: str, seconds: float
+    data: Any, comparison: Comparison, *, command: str, seconds: float
 ) -> Provenance:
     """Return what a report says about its own making.
 
@@ -25,8 +25,8 @@ def provenance_of(
     ----------
     data : path or table
         The file that the table was read from, or the table itself.
-    table : TrainingTable
-        The table as it was read.
+    comparison : Comparison
+        Its rows may be drawn from those of the table.
     command : str
         The command or call.
     seconds : float
@@ -36,8 +36,8 @@ def provenance_of(
     is_file = path is not None and path.is_file()
     return Provenance(
         data=path.name if path is not None else f"a {type(data).__name__} in memory",
-        n_rows=len(table.y),
-        n_columns=table.X.shape[1],
+        n_rows=comparison.drawn_from or len(comparison.y),
+        n_columns=len(comparison.names),
         date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z").strip(),
         seconds=seconds,
         command=command,

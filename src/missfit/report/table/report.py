@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import Html, page
+from missfit.report.page import page
 from missfit.report.table.code import code_section
 from missfit.report.table.errors import errors_section
 from missfit.report.table.importance import importance_section
@@ -19,6 +18,7 @@ from missfit.report.table.predictions import predictions_section
 from missfit.report.table.provenance import Provenance, provenance_section
 from missfit.report.table.recommendation import recommendation_section
 from missfit.report.table.scores import scores_section
+from missfit.report.table.suspicions import suspicions_section
 from missfit.report.table.worth import worth_section
 
 STYLE: dict[Any, Any] = {"font.size": 9}
@@ -30,7 +30,6 @@ def table_report(
     code: str,
     *,
     origin: Provenance | None = None,
-    warnings_first: Sequence[Html] = (),
 ) -> str:
     """Return the page.
 
@@ -43,8 +42,6 @@ def table_report(
         `missfit.report.table.code.reproducing_code`.
     origin : Provenance, optional
         The file, the command and the versions, for a section at the end.
-    warnings_first : sequence of Html
-        Sections that a reader should see before any score, such as suspicions.
     """
     import matplotlib
 
@@ -52,7 +49,7 @@ def table_report(
         # a name in a script that the font lacks is drawn by the browser's fonts
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         parts = [
-            *warnings_first,
+            suspicions_section(comparison.suspicions),
             recommendation_section(comparison, diagnosis),
             scores_section(comparison),
             predictions_section(comparison),
