@@ -8,6 +8,7 @@
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
+- `missfit.PatternClassifier`: any linear predictor of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
 - `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
@@ -31,12 +32,15 @@ from missfit.auto.regressor import AutoRegressor  # noqa: E402
 from missfit.estimators import (  # noqa: E402
     EMLR,
     MICELR,
+    ConditionalImputedLogistic,
     ConditionalImputedLR,
     ConformalRegressor,
     ConstantImputedLR,
+    EMProbit,
     ExpandedLR,
     FactorizedLR,
     PartialPooling,
+    PatternClassifier,
     PatternMixtureLR,
     SelfMaskedLR,
     TableEncoder,
@@ -78,12 +82,15 @@ __all__ = [
     "MLP",
     "AutoRegressor",
     "ConditionalImputedLR",
+    "ConditionalImputedLogistic",
     "ConformalRegressor",
     "ConstantImputedLR",
+    "EMProbit",
     "ExpandedLR",
     "FactorizedLR",
     "NeuMiss",
     "PartialPooling",
+    "PatternClassifier",
     "PatternMixtureLR",
     "PatternMoments",
     "SelfMaskedLR",
