@@ -23,6 +23,7 @@ from missfit.report.table.code import reproducing_code
 from missfit.report.table.notebook import score_html
 from missfit.report.table.recommendation import recommendation
 from missfit.report.table.report import table_report
+from missfit.report.table.suspicions import answer_in_words
 from missfit.workflow.compare import chosen_candidates
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
 from missfit.workflow.provenance import provenance_of
@@ -208,12 +209,21 @@ class Compared:
         return self.comparison.recommended
 
     @property
+    def suspicions(self) -> list[str]:
+        """What is odd about the table, with what would answer it, before any score."""
+        return [
+            f"Suspicion ({one.kind}): {one.sentence}{answer_in_words(one.remedy)}"
+            for one in self.comparison.suspicions
+        ]
+
+    @property
     def bayes_r2(self) -> float | None:
         """The R2 of the Bayes predictor on the same rows, where it is known."""
         if self.bayes is None:
             return None
-        y = self.comparison.y
-        return float(1 - ((y - self.bayes) ** 2).mean() / y.var())
+        rows = self.comparison.is_tested
+        y = self.comparison.y[rows]
+        return float(1 - ((y - self.bayes[rows]) ** 2).mean() / y.var())
 
     @property
     def on_truth(self) -> list[str]:
@@ -259,8 +269,9 @@ class Compared:
         )
         without = self.table[self.table["R2"].isna()]
         notes = [f"{row.predictor}: {row.note}" for row in without.itertuples()]
-        return "\n".join([lines, *notes, "", self._words()])
+        return "\n".join([*self.suspicions, lines, *notes, "", self._words()])
 
     def _repr_html_(self) -> str:
         """Write the scores as a small table for a notebook."""
-        return score_html(self.table, self.recommended, self._words())
+        words = [*self.suspicions, self._words()]
+        return score_html(self.table, self.recommended, words)
