@@ -200,6 +200,7 @@ def test_the_report_is_written_and_its_code_names_the_own_estimator(found, tmp_p
     page = path.read_text()
     assert "Use mine" in page
     assert "# mine: your own estimator" in page
+    assert f"The Bayes predictor has R2 {mine.bayes_r2:.4f} on these rows." in page
 
 
 @pytest.mark.parametrize(

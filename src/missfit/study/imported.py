@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -45,7 +45,7 @@ def imported(path: str, role: str, example: str) -> Any:
         ) from error
 
 
-def class_with(path: str, methods: tuple[str, ...], role: str, example: str) -> type:
+def class_with(path: str, methods: Sequence[str], role: str, example: str) -> type:
     """Return the class that an import path names; raise where it lacks a method."""
     found = imported(path, role, example)
     lacks = [one for one in methods if not hasattr(found, one)]

@@ -118,11 +118,14 @@ def compare(
     )
     settled.check_rows(len(table.y))
     found = compare_table(table, tried, settled)
-    if bayes is None and is_law(source):
+    truth, notes = None, []
+    if bayes is not None:
+        truth = _truth(found, bayes)
+    elif is_law(source):
         truth, notes = _truth_of_law(found, source)
-        return Compared(found, settled, truth, source, notes)
-    truth = None if bayes is None else _truth(found, bayes)
-    return Compared(found, settled, truth, source)
+    compared = Compared(found, settled, truth, source, notes)
+    found.notes.extend(compared.on_truth)
+    return compared
 
 
 def is_law(data: Any) -> bool:
@@ -210,6 +213,13 @@ class Compared:
         y = self.comparison.y
         return float(1 - ((y - self.bayes) ** 2).mean() / y.var())
 
+    @property
+    def on_truth(self) -> list[str]:
+        """A sentence on what could be known, where that is known."""
+        if self.bayes_r2 is None:
+            return []
+        return [f"The Bayes predictor has R2 {self.bayes_r2:.4f} on these rows."]
+
     def report(self, path: str | Path = "missfit-report") -> Path:
         """Write the report as one page and return its path.
 
@@ -228,11 +238,7 @@ class Compared:
 
     def _words(self) -> str:
         """Return what to use, and what could be known."""
-        words = [recommendation(self.comparison), *self.notes]
-        if self.bayes_r2 is not None:
-            words.append(
-                f"The Bayes predictor has R2 {self.bayes_r2:.4f} on these rows."
-            )
+        words = [recommendation(self.comparison), *self.notes, *self.on_truth]
         return " ".join(words)
 
     def __repr__(self) -> str:

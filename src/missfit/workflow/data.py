@@ -119,7 +119,8 @@ def read_options(said: dict[str, Any]) -> ReadOptions:
             f"categorical={categorical!r} is one string; give [{categorical!r}]."
         )
     kinds = dict.fromkeys(map(str, categorical), "category")
-    return ReadOptions(**said | {"kinds": kinds | dict(said.get("kinds", {}))})
+    kinds |= dict(said.pop("kinds", {}))
+    return ReadOptions(kinds=kinds, **said)
 
 
 def refuse_unknown(said: Iterable[str], known: Iterable[str], function: str) -> None:

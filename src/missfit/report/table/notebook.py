@@ -16,7 +16,11 @@ FORMATS = {
 }
 BAR = 90  # pixels of an R2 of 1
 LEFT = "text-align:left;padding:2px 10px 2px 0"
-RIGHT = "text-align:right;padding:2px 10px;font-variant-numeric:tabular-nums"
+RIGHT = (
+    "text-align:right;padding:2px 10px;white-space:nowrap;"
+    "font-variant-numeric:tabular-nums"
+)
+NOTE = f"{LEFT};max-width:26em;font-weight:normal;opacity:.75"
 
 
 def score_html(table: Any, recommended: str, words: str) -> str:
@@ -48,7 +52,7 @@ def _line(row: dict[str, Any], names: list[str], recommended: str) -> str:
     return (
         f'<tr style="font-weight:{weight}"><td style="{LEFT}">'
         f'{escape(str(row["predictor"]))}</td><td style="{LEFT}">{_bar(row)}</td>'
-        f'{cells}<td style="{LEFT};font-weight:normal;opacity:.75">'
+        f'{cells}<td style="{NOTE}">'
         f"{escape(str(row['note']))}</td></tr>"
     )
 
@@ -64,7 +68,7 @@ def _cell(row: dict[str, Any], name: str) -> str:
 
 
 def _bar(row: dict[str, Any]) -> str:
-    """Return a bar as long as R2, with its interval as a darker end."""
+    """Return a bar as long as R2."""
     r2 = row["R2"]
     if r2 is None or math.isnan(r2):
         return ""
