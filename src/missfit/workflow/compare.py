@@ -31,6 +31,7 @@ from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
 from missfit.tables.training import TrainingTable, read_training
+from missfit.workflow.provenance import provenance_of
 from missfit.workflow.saved_fits import SavedFits
 from missfit.writing import whole_file
 
@@ -69,6 +70,7 @@ def advise(
     *,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float | None], None] | None = None,
+    command: str = "",
 ) -> Advice:
     """Compare predictors on a table; write report.html and results.csv to a folder.
 
@@ -88,7 +90,10 @@ def advise(
         Which columns are used, and how the predictors are compared.
     on_start, on_trial : callable, optional
         Called as by `missfit.comparison.compare_table`.
+    command : str
+        The command or call that asked for this; the report shows it.
     """
+    start = monotonic()
     options, out = options or CompareOptions(), Path(out)
     clock = Clock(options.budget)
     if out.exists() and not out.is_dir():
@@ -113,7 +118,10 @@ def advise(
             raise
         is_whole, diagnosis = False, _diagnosis(comparison, 1, FIRST_LOOK)
     code = reproducing_code(comparison, data, options)
-    write_page(out / "report.html", table_report(comparison, diagnosis, code))
+    seconds = monotonic() - start
+    origin = provenance_of(data, table, command=command, seconds=seconds)
+    page = table_report(comparison, diagnosis, code, origin=origin)
+    write_page(out / "report.html", page)
     _write_results(out / "results.csv", comparison)
     files = out / "report.html", out / "results.csv"
     return Advice(comparison, diagnosis, *files, is_whole)
