@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from missfit.auto.heldout import paired_gain
 from missfit.comparison.results import Comparison
-from missfit.moments.patterns import PatternGroups, group_rows
 
 LEAST_ROWS = 5  # of a pattern whose error is told: of fewer it is chance
 MOST_GROUPS = 12  # numbers of missing variables, or ranges of them, in a figure
@@ -53,7 +52,8 @@ def count_groups(
 
 def errors_by_count(comparison: Comparison) -> list[GroupError]:
     """Return the errors by number of missing variables."""
-    groups = count_groups(comparison.mask[comparison.is_tested], most=MOST_GROUPS)
+    comparison = comparison.tested
+    groups = count_groups(comparison.mask, most=MOST_GROUPS)
     return [
         GroupError(
             label, int(rows.sum()), _rmse(comparison, rows), _error(comparison, rows)
@@ -68,17 +68,18 @@ def _error(comparison: Comparison, rows: NDArray[np.bool_]) -> float:
     It is that of the mean squared error over twice the RMSE (the delta method).
     """
     trial = comparison.trial(comparison.recommended)
-    loss = comparison.errors(trial)[rows] ** 2
-    units = comparison.units
-    units = None if units is None else units[comparison.is_tested][rows]
+    loss = (trial.predictions - comparison.y)[rows] ** 2
+    units = None if comparison.units is None else comparison.units[rows]
     mean = paired_gain(loss, np.zeros(len(loss)), np.ones(len(loss)), units)
     return mean.standard_error / (2 * float(np.sqrt(mean.value)) or 1.0)
 
 
 def _rmse(comparison: Comparison, rows) -> dict[str, float]:
-    """Return the RMSE of each sound trial on some of the rows that are tested."""
+    """Return the root mean squared error of each sound trial on some rows."""
     return {
-        trial.name: float(np.sqrt((comparison.errors(trial)[rows] ** 2).mean()))
+        trial.name: float(
+            np.sqrt(((trial.predictions - comparison.y)[rows] ** 2).mean())
+        )
         for trial in comparison.sound
     }
 
@@ -108,20 +109,19 @@ def errors_by_pattern(
     least : int
         The rows of a pattern that is told apart.
     """
-    groups = group_rows(comparison.mask[comparison.is_tested])
-    order = np.argsort(-groups.n_rows, kind="stable")
-    n_told = min(most, int((groups.n_rows >= least).sum()))
-    told = [order[k : k + 1] for k in range(n_told)]
+    comparison = comparison.tested
+    n_rows = comparison.patterns.n_rows
+    order = np.argsort(-n_rows, kind="stable")
+    n_told = min(most, int((n_rows >= least).sum()))
+    found = [_pattern_error(comparison, order[k : k + 1]) for k in range(n_told)]
     others = order[n_told:]
-    parts = [*told, others] if len(others) else told
-    return [_pattern_error(comparison, groups, some) for some in parts]
+    return [*found, _pattern_error(comparison, others)] if len(others) else found
 
 
-def _pattern_error(
-    comparison: Comparison, groups: PatternGroups, some: NDArray[np.intp]
-) -> PatternError:
+def _pattern_error(comparison: Comparison, some: NDArray[np.intp]) -> PatternError:
     """Return the errors on the rows of some patterns; one is named, several are not."""
-    loss = comparison.errors(comparison.trial(comparison.recommended)) ** 2
+    groups = comparison.patterns
+    loss = (comparison.trial(comparison.recommended).predictions - comparison.y) ** 2
     rows = np.flatnonzero(np.isin(groups.pattern_of_row(), some))
     missing = [] if len(some) > 1 else np.flatnonzero(groups.patterns[some[0]])
     return PatternError(

@@ -78,7 +78,7 @@ def permutation_importance(
         nothing = np.full(n_variables, np.nan)
         return Importance(nothing, nothing, 0, 0.0)
     growth = np.concatenate([one.growth for one in rounds], axis=1)
-    growth /= comparison.y[comparison.is_tested].var() or 1.0
+    growth /= comparison.tested.y.var() or 1.0
     taker = np.concatenate([one.taker for one in rounds])
     giver = np.concatenate([one.giver for one in rounds])
     n_rows = len(np.unique(taker))

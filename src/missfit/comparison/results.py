@@ -314,16 +314,6 @@ class Comparison:
         """Return the trial of this name."""
         return next(trial for trial in self.trials if trial.name == name)
 
-    def gain(self, name: str, *, over: str) -> Gain:
-        """Return the gain in R2 of one trial over another, and its standard error.
-
-        Both are scored on the same rows, and each of `units` is one observation.
-        """
-        loss, new_loss = (self.errors(self.trial(one)) ** 2 for one in (over, name))
-        units = None if self.units is None else self.units[self.is_tested]
-        gain = paired_gain(loss, new_loss, np.ones(len(loss)), units)
-        return gain.over(float(self.y[self.is_tested].var()))
-
     def at_rows(self, rows: NDArray[np.intp]) -> Comparison:
         """Return the same comparison, seen at some of its rows.
 
@@ -343,6 +333,24 @@ class Comparison:
 
     def _frame_at(self, rows: NDArray[np.intp]) -> Any:
         return self.frame.iloc[rows].reset_index(drop=True)
+
+    @cached_property
+    def tested(self) -> Comparison:
+        """The comparison at the rows that are tested: all but the first in time."""
+        if self.is_tested.all():
+            return self
+        return self.at_rows(np.flatnonzero(self.is_tested))
+
+    def gain(self, name: str, *, over: str) -> Gain:
+        """Return the gain in R2 of one trial over another, and its standard error.
+
+        Both are scored on the same rows; a group is one observation, and so is a block
+        of time.
+        """
+        loss, new_loss = (self.errors(self.trial(one)) ** 2 for one in (over, name))
+        units = None if self.units is None else self.units[self.is_tested]
+        gain = paired_gain(loss, new_loss, np.ones(len(loss)), units)
+        return gain.over(float(self.y[self.is_tested].var()))
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one record for each candidate and fold tried: the table of results."""

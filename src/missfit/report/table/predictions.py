@@ -14,27 +14,21 @@ from missfit.report.table import prediction_figures as figures
 
 def predictions_section(comparison: Comparison) -> Html:
     """Return predicted against actual values, and the distribution of the target."""
-    y, guess = _tested(comparison)
-    plot = figures.predicted_and_actual(y, guess)
+    comparison = comparison.tested
+    guess = comparison.trial(comparison.recommended).predictions
+    plot = figures.predicted_and_actual(comparison.y, guess)
     return section(
         "Predicted and actual",
         paragraph(calibration(comparison)),
         side_by_side(
-            figure(plot, _plot_caption(comparison), name="predicted"),
+            figure(plot, _plot_caption(comparison, guess), name="predicted"),
             figure(
-                figures.distribution(y, guess, comparison.target),
-                _distribution_caption(y),
+                figures.distribution(comparison.y, guess, comparison.target),
+                _distribution_caption(comparison.y),
                 name="distribution",
             ),
         ),
     )
-
-
-def _tested(comparison: Comparison) -> tuple[NDArray, NDArray]:
-    """Return the actual values and the predictions of the rows that are tested."""
-    tested = comparison.is_tested
-    guess = comparison.trial(comparison.recommended).predictions
-    return comparison.y[tested], guess[tested]
 
 
 class Slope(NamedTuple):
@@ -67,9 +61,8 @@ def calibration_slope(
 
 def calibration(comparison: Comparison) -> str:
     """Say whether the predictions vary too much or too little."""
-    units = comparison.units
-    units = None if units is None else units[comparison.is_tested]
-    slope = calibration_slope(*_tested(comparison), units)
+    guess = comparison.trial(comparison.recommended).predictions
+    slope = calibration_slope(comparison.y, guess, comparison.units)
     if slope is None:
         return "All predictions are the same."
     found = (
@@ -83,10 +76,11 @@ def calibration(comparison: Comparison) -> str:
     return f"{found}: the predictions vary less than they should."
 
 
-def _plot_caption(comparison: Comparison) -> str:
-    y, guess = _tested(comparison)
-    low, high = figures.shown_range(y, guess)
-    inside = (np.minimum(y, guess) >= low) & (np.maximum(y, guess) <= high)
+def _plot_caption(comparison: Comparison, guess: NDArray[np.float64]) -> str:
+    low, high = figures.shown_range(comparison.y, guess)
+    inside = (np.minimum(comparison.y, guess) >= low) & (
+        np.maximum(comparison.y, guess) <= high
+    )
     outside = int((~inside).sum())
     rest = f" {outside:,} rows lie outside of the picture." if outside else ""
     return (

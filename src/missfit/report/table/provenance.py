@@ -94,6 +94,11 @@ def in_bytes(size: int) -> str:
 
 
 def _folds(comparison: Comparison) -> str:
+    if comparison.time is not None:
+        return (
+            f"{comparison.n_folds} parts, each predicted from all rows before it in "
+            f"time: {len(comparison.tested.y):,} of {len(comparison.y):,} rows"
+        )
     together = ", groups together" if comparison.groups is not None else ""
     rows = f"{len(comparison.y):,} rows{together}"
     return f"{comparison.n_folds}-fold cross-validation of {rows}"
