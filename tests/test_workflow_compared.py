@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 
 import missfit
 from comparison_cases import gaussian, run_code
-from missfit.bayes import BayesPredictor, bayes_r2
-from missfit.simulate import MCARGaussian, ampute, published
+from missfit.bayes import BayesClassifier, BayesPredictor, bayes_r2
+from missfit.simulate import MCARGaussian, Probit, ampute, published
 
 CHEAP = ["ConstantImputedLR", "mean + indicator ridge"]
 
@@ -174,6 +174,14 @@ def test_an_amputed_table_has_the_regret_to_the_law_that_is_given(rng):
     pd.testing.assert_frame_equal(
         found.table.drop(columns="seconds"), given.table.drop(columns="seconds")
     )
+
+
+def test_the_regret_for_a_class_is_to_its_probability():
+    law = Probit(published("mixture1", 4), 1.0)
+    found = missfit.compare(law, n=200, only=["ConstantImputedLR"])
+    X, label = law.sample(200, random_state=0)
+    best = r2_score(label, BayesClassifier(law).predict_proba(X)[:, 1])
+    assert found.bayes_r2 == pytest.approx(best, abs=1e-9)
 
 
 def test_in_time_regret_and_bayes_are_those_of_the_rows_that_are_tested(law):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.bayes import BayesPredictor
+from missfit.bayes import expected_target
 from missfit.comparison import CompareOptions, Comparison, compare_table, diagnose
 from missfit.comparison.options import LEAST_ROWS
 from missfit.comparison.own import own_candidates
@@ -146,14 +146,15 @@ def _refuse_target(target: Any) -> None:
 
 def _truth(found: Comparison, bayes: Any) -> NDArray[np.float64]:
     """Return what the Bayes predictor says of the rows that were compared."""
-    predictor = bayes if hasattr(bayes, "predict") else BayesPredictor(bayes)
     n_columns, d = found.X.shape[1], len(found.names)
     if n_columns != d:
         raise ValueError(
             f"the {d} features have {n_columns} columns of numbers; a Bayes predictor "
             "is known for numbers alone, so leave the categories out."
         )
-    return np.asarray(predictor.predict(found.X), dtype=float)
+    if hasattr(bayes, "predict"):
+        return np.asarray(bayes.predict(found.X), dtype=float)
+    return expected_target(bayes, found.X)
 
 
 def _truth_of_law(found: Comparison, law: Any) -> tuple[Any, list[str]]:
