@@ -75,8 +75,6 @@ def _fit(arguments) -> None:
         suspicions = find_suspicions(
             table, categorical=reading.categorical, seed=arguments.seed
         )
-        status.clear()
-        show_suspicions(suspicions)
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(
             table,
@@ -91,6 +89,7 @@ def _fit(arguments) -> None:
         note_lines(table.reading.table())
     for text in table.notes:
         note(text)
+    show_suspicions(suspicions)
     tell(
         f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "
         f"{len(model.columns)} columns; R2 {held_out_r2(model):.3f} on "
