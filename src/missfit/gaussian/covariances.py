@@ -4,8 +4,44 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 MANY = 16  # triangles that are quicker inverted together than by LAPACK one by one
+# Rows from which LAPACK's inverse of each matrix, by its Cholesky factor, is quicker
+# than that of a batch: a matrix takes 21 us instead of 26 with 40 rows, 126 instead of
+# 327 with 100, 9 instead of 7 with 25.
+LARGE = 32
+
+
+def inverse_of_positive(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the inverses of positive definite matrices, batched, and log det of each.
+
+    >>> inverse, log_det = inverse_of_positive(np.array([[4.0, 0.0], [0.0, 16.0]]))
+    >>> inverse.tolist(), float(np.exp(log_det).round(9))
+    ([[0.25, 0.0], [0.0, 0.0625]], 64.0)
+    """
+    if matrix.shape[-1] >= LARGE:
+        return _inverses_one_by_one(matrix)
+    root = np.linalg.cholesky(matrix)
+    half = inverse_of_triangular(root)
+    log_root = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+    return half.swapaxes(-1, -2) @ half, 2 * log_root
+
+
+def _inverses_one_by_one(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Invert each of a batch by LAPACK's potrf and potri."""
+    u = matrix.shape[-1]
+    inverse, log_det = np.empty_like(matrix), np.empty(matrix.shape[:-2])
+    above = np.triu_indices(u, 1)
+    for place in np.ndindex(matrix.shape[:-2]):
+        root, failed = lapack.dpotrf(matrix[place].T, lower=0)
+        if failed:
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        log_det[place] = 2 * np.log(root.diagonal()).sum()
+        half_filled, _ = lapack.dpotri(root, lower=0, overwrite_c=1)
+        inverse[place] = half_filled.T  # whose lower triangle holds the inverse
+    inverse[..., above[0], above[1]] = inverse[..., above[1], above[0]]
+    return inverse, log_det
 
 
 def inverse_of_triangular(root: NDArray) -> NDArray:

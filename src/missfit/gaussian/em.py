@@ -74,11 +74,12 @@ def e_step(
     def expect(chunk: PatternChunk) -> ExpectedMoments:
         return _chunk_moments(chunk, mean, law)
 
-    first, second, log_likelihood = zip(*data.map_chunks(expect), strict=True)
-    total = np.sum(second, axis=0)
-    return ExpectedMoments(
-        np.sum(first, axis=0), (total + total.T) / 2, float(np.sum(log_likelihood))
-    )
+    first, second, log_likelihood = np.zeros(len(mean)), np.zeros_like(cov), 0.0
+    for part in data.each_chunk(expect):  # k^2 numbers each: not all kept at once
+        first += part.first
+        second += part.second
+        log_likelihood += part.log_likelihood
+    return ExpectedMoments(first, (second + second.T) / 2, log_likelihood)
 
 
 def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
