@@ -20,6 +20,7 @@ from missfit.gaussian.em import (
     distance_left,
     plain_em,
 )
+from missfit.gaussian.few_rows import HeldFit, few_rows_fit, rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
@@ -126,7 +127,8 @@ class EMLR(PatternPredictor):
             fit = self._reference(data)
         else:
             tol = TOL if self.tol is None else self.tol
-            fit = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
+            held = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
+            fit = held.fit
         unfinished = self._unfinished(fit, data, moments)
         if unfinished:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
@@ -241,13 +243,17 @@ class EMLR(PatternPredictor):
 
 def penalised_fit(
     moments: PatternMoments, data: GaussianData, *, max_iter: int, tol: float
-) -> GaussianFit:
+) -> HeldFit:
     """Fit one Gaussian by accelerated EM, with EMLR's prior and floor."""
-    model = PenalisedGaussian.of_data(data, moments.n_features, FLOOR)
+    d = moments.n_features
+    if rows_are_few(data, d):
+        return few_rows_fit(data, d, FLOOR, max_iter=max_iter, tol=tol)
+    model = PenalisedGaussian.of_data(data, d, FLOOR)
     start = np.zeros(data.n_columns), np.eye(data.n_columns)
     if len(moments.rows.X) >= 2 * WARM_ROWS:
         start = _warm_start(moments, data, model, max_iter, tol)
-    return accelerated_em(data, model, start, max_iter=max_iter, tol=tol)
+    fit = accelerated_em(data, model, start, max_iter=max_iter, tol=tol)
+    return HeldFit(fit, model, by_em=True)
 
 
 def _warm_start(moments, data: GaussianData, model, max_iter: int, tol: float):

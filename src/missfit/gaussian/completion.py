@@ -170,6 +170,12 @@ def completed_sums(
     return weighted.sum(axis=-2), second
 
 
+def spread_left(chunk: PatternChunk, completion: Completion) -> NDArray[np.float64]:
+    """Sum over a chunk's rows of the covariance of what each misses."""
+    V, k = completion.V, chunk.points.shape[1]
+    return _add_blocks(chunk.missing, chunk.count[:, None, None] * V, k)
+
+
 def _add_blocks(index, blocks, k: int) -> NDArray:
     """Sum of blocks (..., b, u, u), each put at the rows and columns of its index."""
     return _add_at(index[:, :, None] * k + index[:, None, :], blocks, k)

@@ -79,16 +79,19 @@ def at_least(residual: NDArray[np.float64], floor: float) -> NDArray[np.float64]
     return (vectors * np.maximum(values, floor)) @ vectors.T
 
 
-def regression_slopes(inner, cross):
-    """Solve inner @ slopes = cross; least norm in directions without variance.
+def regression_slopes(inner, cross, ridge: float | NDArray = 0.0):
+    """Solve (inner + ridge I) @ slopes = cross; least norm where nothing varies.
 
-    The cut is far above rounding, so that what rounding adds to a singular matrix is
+    ``ridge`` may be one for each column of ``cross``; an infinite one makes its slopes
+    0. The cut is far above rounding, so that what rounding adds to a singular matrix is
     never taken for variance.
     """
     values, vectors = np.linalg.eigh(inner)
-    usable = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=usable)
-    return vectors @ (inverse[:, None] * (vectors.T @ cross))
+    total = values[:, None] + np.broadcast_to(ridge, cross.shape[1])
+    largest = np.maximum(total.max(axis=0, initial=0.0), np.finfo(float).tiny)
+    usable = total > 1e-10 * largest
+    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
+    return vectors @ (inverse * (vectors.T @ cross))
 
 
 def log_of_positive(matrix):

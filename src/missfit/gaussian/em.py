@@ -94,9 +94,10 @@ class PenalisedGaussian:
 
     The covariance of X has an inverse Wishart prior worth ``prior_rows`` rows of
     uncorrelated features, in standard units, and the regression of y on X is fitted as
-    if ``slope_rows`` such rows had y at its mean. It leaves a variance of at least
-    ``floor`` times that of y. Without them the likelihood of a noise-free target has no
-    bound, and few rows in many dimensions overfit.
+    if ``slope_rows`` such rows had y at its mean: one number, or one for each target;
+    infinitely many keep y apart. It leaves a variance of at least ``floor`` times that
+    of y. Without them the likelihood of a noise-free target has no bound, and few rows
+    in many dimensions overfit.
 
     A feature without two different values says nothing of the others: it is held at
     variance 1, without covariances, so that its slope is exactly 0.
@@ -108,7 +109,7 @@ class PenalisedGaussian:
         prior_rows: float,
         floor: float,
         *,
-        slope_rows: float = 0.0,
+        slope_rows: float | NDArray[np.float64] = 0.0,
         silent: NDArray[np.bool_] | None = None,
     ):
         self.d = n_features
@@ -135,8 +136,7 @@ class PenalisedGaussian:
         shift[self.silent] = 0.0
         set_apart(cov, self.silent)
         inner, cross = cov[:d, :d], cov[:d, d:]
-        ridge = self.slope_rows / n_rows * np.eye(d)
-        slopes = regression_slopes(inner + ridge, cross)
+        slopes = regression_slopes(inner, cross, self.slope_rows / n_rows)
         # of the rows and of the pseudo-rows
         residual = at_least(cov[d:, d:] - slopes.T @ cross, self.floor)
         total = n_rows + self.prior_rows
@@ -153,11 +153,12 @@ class PenalisedGaussian:
         half = np.linalg.inv(root)
         log_det = 2 * np.log(np.diag(root)).sum()
         height = -self.prior_rows / 2 * (log_det + np.sum(half**2))
-        if self.slope_rows:
+        if np.any(self.slope_rows):
             slopes = half.T @ (half @ cross)
             residual = cov[self.d :, self.d :] - slopes.T @ cross
-            pull = np.trace(np.linalg.solve(residual, slopes.T @ slopes))
-            height -= self.slope_rows / 2 * pull
+            finite = np.where(np.isinf(self.slope_rows), 0.0, self.slope_rows)
+            pulled = slopes * np.sqrt(finite)
+            height -= np.trace(np.linalg.solve(residual, pulled.T @ pulled)) / 2
         return height
 
 
