@@ -185,9 +185,8 @@ class SelfMaskedLR(NanRegressor):
             )
             data = GaussianData(moments, standard)
         held = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)
-        model = held.model
-        if not rows_are_few(whole, d):
-            model = PenalisedGaussian.of_data(whole, d, FLOOR)
+        enough = PenalisedGaussian.of_data(whole, d, FLOOR)
+        model = held.model if rows_are_few(whole, d) else enough
         full = ~mask.any(axis=1)
         mean, cov = _with_complete_rows(*held.fit[:2], points[full], weight[full], d)
         law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
