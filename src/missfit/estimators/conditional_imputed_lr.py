@@ -25,7 +25,7 @@ LEAST_SPREAD = 0.1
 ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1
 # Multiples of the strength of the features that the indicators may have, with few rows:
 # infinitely strong, they are left out.
-INDICATOR_PULLS = (1.0, 10.0, 100.0, np.inf)
+INDICATOR_PULLS = (0.1, 1.0, 10.0, 100.0, np.inf)
 
 
 class ConditionalImputedLR(PatternPredictor):
@@ -39,7 +39,7 @@ class ConditionalImputedLR(PatternPredictor):
 
     with the ridge strength of the least generalised cross-validation error. With fewer
     than 20 rows for each feature it is the one of most evidence instead, and that of
-    the indicators 1, 10, 100 or infinitely many times as large, by the same. Where
+    the indicators 0.1, 1, 10, 100 or infinitely many times as large, by the same. Where
     (X, y) is Gaussian and values are missing at random it is EMLR with a few more
     coefficients; where the mask says something of y, or y is not quite linear, the
     indicators and the regression after the imputation take it in. One indicator stands

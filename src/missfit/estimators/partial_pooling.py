@@ -278,6 +278,11 @@ def _pooled_second_moment(residuals: PatternMoments, scales: ColumnScales):
 def _held_out_errors(train: _Rows, test: _Rows, taus: tuple[float, ...]) -> NDArray:
     """Squared errors of each strength, infinity last, (taus + 1, rows, targets)."""
     left = test.y.reshape(len(test.y), -1)
+    keys = [
+        pattern_keys(group_rows(np.isnan(rows.X)).patterns) for rows in (train, test)
+    ]
+    if (find_keys(*keys) < 0).all():  # wide tables: no held-out row has a correction
+        return np.stack([left**2] * (len(taus) + 1))
     errors = [
         (left - _evaluate(maps, test.X)) ** 2
         for maps in corrections(train.moments(), taus)

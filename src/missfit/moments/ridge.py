@@ -21,9 +21,10 @@ STRENGTHS = np.logspace(-3, 6, 73)
 def pseudo_rows(n_rows: float, n_columns: int, enough: float = ENOUGH_ROWS) -> float:
     """Return how many rows without correlations few rows are padded with.
 
-    ``k / 2 (1 - n / 5k)`` for k columns, and none from 5 rows for each on. Chosen for
-    EMLR on features that share three factors, with 30 % of the values missing. Mean R2
-    on new rows without and with them, over 20, 20 and 10 tables::
+    ``k / 2 (1 - n / 5k)`` for k columns, and none from 5 rows for each on. Chosen with
+    EM of (X, y) (which `missfit.gaussian.few_rows` holds by other means now) on
+    features that share three factors, with 30 % of the values missing. Mean R2 on new
+    rows without and with them, over 20, 20 and 10 tables::
 
         n x d       noise / signal .5       .02             EM steps at .5 (median)
         40 x 20     -.10 and .57            .54 and .76     378 and 12
