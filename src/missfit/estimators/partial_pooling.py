@@ -19,6 +19,7 @@ from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks
 
 STANDARD_ERRORS = 2.0  # by which corrections must beat the estimator to be taken
+ROUNDING = 1e-12  # a gain, as a share of the variance of y, that sums differ by
 
 
 class PartialPooling(NanRegressor):
@@ -147,7 +148,7 @@ class PartialPooling(NanRegressor):
         self.gain_ = float(mean[-1] - mean[best])
         spread = weight @ (gain - self.gain_) ** 2 / weight.sum()
         self.gain_error_ = float(np.sqrt(spread / weight.sum()))
-        if self.gain_ > STANDARD_ERRORS * self.gain_error_:
+        if self.gain_ > max(STANDARD_ERRORS * self.gain_error_, ROUNDING):
             self.tau_ = taus[best]
 
     def _correct(self, rows: _Rows) -> None:
