@@ -15,6 +15,7 @@ from missfit.gaussian.completion import PrecisionLaw, complete, completed_sums
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
 from missfit.gaussian.few_rows import rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
+from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import most_probable_ridge
@@ -99,7 +100,7 @@ class ConditionalImputedLR(PatternPredictor):
     def _fit_given(self, em: EMLR, moments: PatternMoments) -> None:
         d, data = moments.n_features, GaussianData(moments)
         law = em.feature_law()
-        design = _design_moments(data, law, _distinct_indicators(moments.patterns))
+        design = _design_moments(data, law, distinct_indicators(moments.patterns))
         spread = _spread(design, d)
         solve = _probable_ridge if rows_are_few(data, d) else _gcv_ridges
         ridge = solve(design, spread, d)
@@ -264,7 +265,22 @@ def _design_moments(
     return _DesignMoments(centre, cov, data.n_rows, t, indicators)
 
 
-def _distinct_indicators(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
+def impute(points, here, pattern, patterns, slope, mean) -> None:
+    """Fill the missing features of the points ``here``, in standard units, in place.
+
+    E[z_u | z_o] = mean_u + slope_uo (z_o - mean_o). ``pattern`` is each point's index
+    into the patterns and slopes of the block.
+    """
+    d = len(mean)
+    for some in blocks(len(here), d * d):
+        rows, index = here[some], pattern[some]
+        hidden = patterns[index]
+        gap = np.where(hidden, 0.0, points[rows, :d] - mean)
+        guess = mean + (slope[index] @ gap[:, :, None])[:, :, 0]
+        points[rows, :d] = np.where(hidden, guess, points[rows, :d])
+
+
+def distinct_indicators(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
     """One feature for each distinct column of the mask that is not constant."""
     varies = np.flatnonzero(patterns.any(axis=0) & ~patterns.all(axis=0))
     _, first = np.unique(patterns[:, varies], axis=1, return_index=True)
