@@ -192,9 +192,8 @@ class SelfMaskedLR(NanRegressor):
         law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
         if some != slice(None):
             few = RowData(points[some], weight[some], d)
-            law = fit_self_masked(
-                few, law, model, free, max_iter=self.max_iter, tol=START_TOL
-            ).law
+            some_steps = {"max_iter": self.max_iter, "tol": START_TOL}
+            law = fit_self_masked(few, law, model, free, **some_steps).law
         return law, model, free
 
     def _keep_law(self, law: SelfMaskedLaw, data: GaussianData, d: int) -> None:

@@ -71,11 +71,17 @@ def conditional_maps(
     gamma = np.linalg.solve(_observed_block(cov, patterns), pull_obs[:, :, None])
     gamma = np.where(patterns, 0.0, gamma[:, :, 0])
     variance = ((pull * beta_mis) - (gamma * pull_obs)).sum(axis=1)
+    return _maps_about(mean, beta0, beta, gamma, patterns, np.maximum(variance, 0.0))
+
+
+def _maps_about(mean, beta0, beta, gamma, patterns, variance) -> AffineMaps:
+    """Return beta_o'x_o + beta_u'mu_u + gamma'(x_o - mu_o) of each pattern."""
+    beta_mis = np.where(patterns, beta, 0.0)
     return AffineMaps(
         patterns,
         beta0 + ((beta_mis - gamma) * mean).sum(axis=1),
         np.where(patterns, 0.0, beta) + gamma,
-        np.maximum(variance, 0.0),
+        variance,
     )
 
 
@@ -151,13 +157,7 @@ def maps_by_precision(
             gamma[row] = -(pull @ precision[mis])
             variance[row] = beta[mis] @ pull
     gamma[patterns] = 0.0
-    beta_mis = np.where(patterns, beta, 0.0)
-    return AffineMaps(
-        patterns,
-        beta0 + (beta_mis - gamma) @ mean,
-        np.where(patterns, 0.0, beta) + gamma,
-        variance,
-    )
+    return _maps_about(mean, beta0, beta, gamma, patterns, variance)
 
 
 def observed_log_density(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
 MANY = 16  # triangles that are quicker inverted together than by LAPACK one by one
 # Rows from which LAPACK's inverse of each matrix, by its Cholesky factor, is quicker
@@ -32,13 +32,14 @@ def _inverses_one_by_one(matrix: NDArray) -> tuple[NDArray, NDArray]:
     """Invert each of a batch by LAPACK's potrf and potri."""
     u = matrix.shape[-1]
     inverse, log_det = np.empty_like(matrix), np.empty(matrix.shape[:-2])
+    potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
     above = np.triu_indices(u, 1)
     for place in np.ndindex(matrix.shape[:-2]):
-        root, failed = lapack.dpotrf(matrix[place].T, lower=0)
+        root, failed = potrf(matrix[place].T, lower=0)
         if failed:
             raise np.linalg.LinAlgError("Matrix is not positive definite")
         log_det[place] = 2 * np.log(root.diagonal()).sum()
-        half_filled, _ = lapack.dpotri(root, lower=0, overwrite_c=1)
+        half_filled, _ = potri(root, lower=0, overwrite_c=1)
         inverse[place] = half_filled.T  # whose lower triangle holds the inverse
     inverse[..., above[0], above[1]] = inverse[..., above[1], above[0]]
     return inverse, log_det

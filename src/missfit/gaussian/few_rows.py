@@ -77,8 +77,8 @@ def pull_of_covariance(data: GaussianData, n_features: int) -> Pull:
         return Pull(least, np.eye(d), 1.0)
     error = ((1 - r[known] ** 2) ** 2 / (n_pairs[known] - 1)).sum()
     share = min(error / max((r[known] ** 2).sum(), error), MOST_PULL)
-    typical = 1 / np.mean(1 / n_pairs[known])
-    rows = max(least, typical * share / (1 - share))
+    typical = float(1 / np.mean(1 / n_pairs[known]))
+    rows = float(max(least, typical * share / (1 - share)))
     np.fill_diagonal(r, 1.0)
     return Pull(
         rows, np.where(known | np.eye(d, dtype=bool), r, 0.0), rows / (rows + typical)
