@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.bayes import BayesPredictor
+from missfit.bayes import expected_target
 from missfit.comparison import CompareOptions, Comparison, compare_table, diagnose
 from missfit.comparison.options import LEAST_ROWS
 from missfit.comparison.own import own_candidates
@@ -22,8 +23,10 @@ from missfit.report.table.code import reproducing_code
 from missfit.report.table.notebook import score_html
 from missfit.report.table.recommendation import recommendation
 from missfit.report.table.report import table_report
+from missfit.report.table.suspicions import answer_in_words
 from missfit.workflow.compare import chosen_candidates
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
+from missfit.workflow.provenance import provenance_of
 
 OPTIONS = {one.name for one in fields(CompareOptions)} - {"reading", "seed"}
 KNOWN = {*OPTIONS, *READING, "cv", "n", "bayes", "random_state"}
@@ -143,14 +146,15 @@ def _refuse_target(target: Any) -> None:
 
 def _truth(found: Comparison, bayes: Any) -> NDArray[np.float64]:
     """Return what the Bayes predictor says of the rows that were compared."""
-    predictor = bayes if hasattr(bayes, "predict") else BayesPredictor(bayes)
     n_columns, d = found.X.shape[1], len(found.names)
     if n_columns != d:
         raise ValueError(
             f"the {d} features have {n_columns} columns of numbers; a Bayes predictor "
             "is known for numbers alone, so leave the categories out."
         )
-    return np.asarray(predictor.predict(found.X), dtype=float)
+    if hasattr(bayes, "predict"):
+        return np.asarray(bayes.predict(found.X), dtype=float)
+    return expected_target(bayes, found.X)
 
 
 def _truth_of_law(found: Comparison, law: Any) -> tuple[Any, list[str]]:
@@ -206,12 +210,21 @@ class Compared:
         return self.comparison.recommended
 
     @property
+    def suspicions(self) -> list[str]:
+        """What is odd about the table, with what would answer it, before any score."""
+        return [
+            f"Suspicion ({one.kind}): {one.sentence}{answer_in_words(one.remedy)}"
+            for one in self.comparison.suspicions
+        ]
+
+    @property
     def bayes_r2(self) -> float | None:
         """The R2 of the Bayes predictor on the same rows, where it is known."""
         if self.bayes is None:
             return None
-        y = self.comparison.y
-        return float(1 - ((y - self.bayes) ** 2).mean() / y.var())
+        rows = self.comparison.is_tested
+        y = self.comparison.y[rows]
+        return float(1 - ((y - self.bayes[rows]) ** 2).mean() / y.var())
 
     @property
     def on_truth(self) -> list[str]:
@@ -231,9 +244,17 @@ class Compared:
         """
         path = Path(path)
         path = path if path.suffix.lower() == ".html" else path / "report.html"
+        start = monotonic()
         diagnosis = diagnose(self.comparison, n_jobs=self.options.n_jobs)
         code = reproducing_code(self.comparison, self.source, self.options)
-        write_page(path, table_report(self.comparison, diagnosis, code))
+        fits = sum(trial.seconds.sum() for trial in self.comparison.trials)
+        origin = provenance_of(
+            self.source,
+            self.comparison,
+            command="missfit.compare in Python",
+            seconds=float(fits) + monotonic() - start,
+        )
+        write_page(path, table_report(self.comparison, diagnosis, code, origin=origin))
         return path
 
     def _words(self) -> str:
@@ -249,8 +270,9 @@ class Compared:
         )
         without = self.table[self.table["R2"].isna()]
         notes = [f"{row.predictor}: {row.note}" for row in without.itertuples()]
-        return "\n".join([lines, *notes, "", self._words()])
+        return "\n".join([*self.suspicions, lines, *notes, "", self._words()])
 
     def _repr_html_(self) -> str:
         """Write the scores as a small table for a notebook."""
-        return score_html(self.table, self.recommended, self._words())
+        words = [*self.suspicions, self._words()]
+        return score_html(self.table, self.recommended, words)
