@@ -1,6 +1,12 @@
 """Saved fits: a stopped comparison goes on, and uses no fits but its own."""
 
+import contextlib
 import json
+import random
+import shutil
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -63,8 +69,8 @@ def whole():
 def test_stopped_after_any_fit_and_resumed_it_ends_with_the_same_table(
     whole, n_fits, tmp_path
 ):
+    store = KillingStore(tmp_path, n_fits)
     with pytest.raises(Killed):
-        store = KillingStore(tmp_path, n_fits)
         compare_table(table(), TRIED, CompareOptions(n_folds=3), store=store)
     found = compared(tmp_path)
     assert without_seconds(found) == without_seconds(whole)
@@ -110,9 +116,8 @@ def test_a_changed_table_or_option_starts_anew_and_says_so(options, tmp_path):
 def test_options_that_do_not_change_the_numbers_resume(tmp_path):
     compared(tmp_path)
     for options in ({"all_folds": True}, {"budget": 1e6}, {"skip": ["EMLR"]}):
-        assert any(
-            "earlier run" in note for note in compared(tmp_path, **options).notes
-        )
+        (note,) = compared(tmp_path, **options).notes
+        assert "9 fits of an earlier run are used" in note
 
 
 def test_the_fingerprint_sees_values_folds_groups_and_seed(whole):
@@ -165,3 +170,40 @@ def test_a_folder_in_the_place_of_a_part_file_is_passed_by(whole, tmp_path):
     compared(tmp_path)
     (part_of(tmp_path).parent / "part-0.jsonl").mkdir()
     assert without_seconds(compared(tmp_path)) == without_seconds(whole)
+
+
+def results(out):
+    frame = pd.read_csv(out / "results.csv")
+    return frame.drop(columns="seconds")
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments_and_resumed_it_ends_with_the_whole_table(
+    tmp_path,
+):
+    rows = table(n=400)
+    rows.X.assign(y=rows.y).to_csv(tmp_path / "t.csv", index=False)
+    names = "ConstantImputedLR,mean + indicator ridge,ExpandedLR,EMLR,PartialPooling"
+    line = [sys.executable, "-m", "missfit", "compare", str(tmp_path / "t.csv")]
+    line += ["--target", "y", "--only", names, "--jobs", "2", "--out"]
+    start = time.monotonic()
+    subprocess.run([*line, str(tmp_path / "whole")], check=True, capture_output=True)
+    whole_run = time.monotonic() - start
+    moments = random.Random(7)
+    for k in range(10):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen([*line, str(tmp_path / "out")], **quiet)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moments.uniform(0.2, 1.0) * whole_run)
+        process.kill()
+        process.wait()
+        if (tmp_path / "out" / "results.csv").exists():  # whole or not there at all
+            pd.testing.assert_frame_equal(
+                results(tmp_path / "out"), results(tmp_path / "whole")
+            )
+            if k < 9:  # it came to its end: begin again
+                shutil.rmtree(tmp_path / "out")
+    subprocess.run([*line, str(tmp_path / "out")], check=True, capture_output=True)
+    pd.testing.assert_frame_equal(
+        results(tmp_path / "out"), results(tmp_path / "whole")
+    )

@@ -150,13 +150,14 @@ def _compare(arguments) -> int:
     tell("To fit it to the whole table:")
     tell(f"  {fit_line(arguments.data, said, chosen, out / 'model.skops')}")
     if not advice.is_whole:
+        note("interrupted")
         _say_how_to_go_on()
         return INTERRUPTED
     return 0
 
 
 def _say_how_to_go_on() -> None:
-    note("interrupted; finished fits are kept: the same command goes on from here")
+    note("finished fits are kept: give the same command again to go on from here")
 
 
 @contextmanager
