@@ -25,7 +25,7 @@ from missfit.comparison.candidates import CANDIDATES, Candidate, candidate
 from missfit.comparison.costs import GROWTH
 from missfit.comparison.diagnosis import errors_by_count, errors_by_pattern
 from missfit.comparison.options import LEAST_ROWS
-from missfit.comparison.trials import drawn_rows
+from missfit.comparison.trials import REFITS, drawn_rows
 from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
@@ -34,9 +34,6 @@ from missfit.workflow.saved_fits import SavedFits
 from missfit.writing import whole_file
 
 FIRST_LOOK = 15.0  # seconds that the report after an interrupt may take
-# A report fits the recommended predictor about so many times to the training rows of a
-# fold: for the intervals, the learning curve, and what is worth measuring.
-REFITS = 4
 LEAST_ROWS_DRAWN = 400  # that the report of a hurry rests on, beside the scores
 
 
@@ -89,12 +86,13 @@ def advise(
         Called as by `missfit.comparison.compare_table`.
     """
     options, out = options or CompareOptions(), Path(out)
-    clock = Clock(options.budget)
+    start = monotonic()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; give a folder.")
     options.check()
     tried = chosen_candidates(options.only, options.skip)
     table = _table(data, target, options)
+    clock = Clock(options.seconds_for(*table.X.shape), start)
     comparison, is_whole = interruptible(
         table,
         tried,
@@ -121,8 +119,9 @@ def advise(
 class Clock:
     """The time that is left of a budget; without one there is no end."""
 
-    def __init__(self, seconds: float | None):
-        self.end = None if seconds is None else monotonic() + seconds
+    def __init__(self, seconds: float | None, start: float | None = None):
+        start = monotonic() if start is None else start
+        self.end = None if seconds is None else start + seconds
 
     @property
     def left(self) -> float | None:
