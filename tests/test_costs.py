@@ -18,8 +18,8 @@ TRIED = [candidate(name) for name in ("ExpandedLR", "ConstantImputedLR", "EMLR")
 
 @pytest.fixture
 def table(rng):
-    frame = pd.DataFrame(rng.standard_normal((300, 3)), columns=list("abc"))
-    y = frame.sum(axis=1).to_numpy() + rng.standard_normal(300)
+    frame = pd.DataFrame(rng.standard_normal((500, 3)), columns=list("abc"))
+    y = frame.sum(axis=1).to_numpy() + rng.standard_normal(500)
     return TrainingTable(frame.mask(rng.random(frame.shape) < 0.2), y, "y", None, [])
 
 
@@ -32,7 +32,8 @@ def measured(monkeypatch):
         return Fit(np.empty(0), took[one.name, n_rows], "")
 
     monkeypatch.setattr(FoldFits, "small", small)
-    monkeypatch.setattr("missfit.comparison.costs.LONG", 0.0)  # a guess is not enough
+    for name in ("LONG", "TRY"):
+        monkeypatch.setattr(f"missfit.comparison.costs.{name}", 0.0)  # no guesses
     return took
 
 
@@ -52,8 +53,8 @@ def test_cheap_candidates_are_run_first_and_reported_in_the_order_given(table):
 
 def test_a_candidate_that_would_break_the_budget_is_left_out_and_named(table, measured):
     for name, seconds in (("ConstantImputedLR", 1), ("ExpandedLR", 1000), ("EMLR", 9)):
-        measured[name, 60] = seconds
-    # 240 training rows in 5 rounds: 5 (240 / 60)^0.75 = 14 times the small part
+        measured[name, 100] = seconds
+    # 400 training rows in 5 rounds: 5 (400 / 100)^0.75 = 14 times the small part
     options = CompareOptions(budget=10_000)
     found = compare_table(table, TRIED, options)
     assert [trial.name for trial in found.sound] == ["ConstantImputedLR", "EMLR"]
@@ -65,7 +66,7 @@ def test_a_candidate_that_would_break_the_budget_is_left_out_and_named(table, me
 
 
 def test_a_budget_that_nothing_fits_says_so(table, measured):
-    measured.update({(one.name, 60): 100.0 for one in TRIED})
+    measured.update({(one.name, 100): 100.0 for one in TRIED})
     with pytest.raises(ValueError, match=r"would take about .* Give a larger budget"):
         compare_table(table, TRIED, CompareOptions(budget=60))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -41,7 +42,9 @@ class FoldFits:
         self._parallel.__exit__(kind, *error)
         if kind is not None and self.n_jobs > 1:
             # an interrupt: what runs in the processes would go on beside the report
-            get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of workers that stopped
+                get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
     def of(self, one: Candidate, folds: range) -> list[Fit]:
         """Return the fits of a candidate to the rows outside each of some folds."""
