@@ -87,7 +87,8 @@ def test_time_grows_by_the_power_that_is_said_and_a_second_part_corrects_it(rng)
     first, second = 4 * (8000 / 250) ** GROWTH, 4 * (8000 / 1000) ** GROWTH
     costs._pace = 1e9
     assert costs.of(one, enough=1e6) == pytest.approx(first)
-    assert costs.of(one, enough=1.0) == pytest.approx(second)
+    assert costs.of(one, enough=20.0) == pytest.approx(second)
+    assert costs.of(one, enough=1.0) == pytest.approx(first)  # a second one is dear
     assert costs.folds(one, 7.0) == 21.0  # 5 folds on 2 processes: 3 rounds
     assert costs.folds(one, 7.0, n_done=2) == 14.0
     assert costs.folds(one._replace(fit_many=print), 7.0) == 35.0

@@ -72,17 +72,20 @@ class Costs:
         one : Candidate
         enough : float
             If a fit seems to take longer than these seconds, a second part four times
-            as large tells how the time grows: much of it may not depend on the rows.
+            as large tells how the time grows, unless it takes so long itself: much of
+            the time may not depend on the rows.
         """
-        first = self._grown(one, self.n_small)
+        small = self.fold_fits.small(one, self.n_small).seconds
+        first = self._grown(small, self.n_small)
         larger = self.n_small * STEP
-        if first <= enough or larger > self.n_training / 2:
+        is_dear = small * STEP**GROWTH > enough
+        if first <= enough or is_dear or larger > self.n_training / 2:
             return first
-        return min(first, self._grown(one, larger))
+        seconds = self.fold_fits.small(one, larger).seconds
+        return min(first, self._grown(seconds, larger))
 
-    def _grown(self, one: Candidate, n_rows: int) -> float:
+    def _grown(self, seconds: float, n_rows: int) -> float:
         """Return the seconds of a fit to all training rows, by that to some of them."""
-        seconds = self.fold_fits.small(one, n_rows).seconds
         return seconds * (self.n_training / n_rows) ** GROWTH
 
     def folds(self, one: Candidate, seconds: float, n_done: int = 0) -> float:
