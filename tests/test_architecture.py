@@ -38,12 +38,16 @@ MAY_IMPORT = {
     "simulate": "moments tables",
     "bayes": "gaussian moments simulate tables",
     "theory": "bayes moments simulate tables",
-    "study": "networks part_files simulate tables terminal theory versions writing",
-    "comparison": "auto estimators evidence moments networks tables terminal",
-    "report": "comparison evidence moments study terminal writing",
-    "workflow": "auto comparison estimators moments part_files report tables versions "
+    "study": "bayes networks part_files simulate tables terminal theory versions "
     "writing",
-    "cli": "comparison report simulate study tables terminal workflow writing",
+    "suspicions": "estimators tables",
+    "comparison": "auto estimators evidence moments networks suspicions tables "
+    "terminal",
+    "report": "comparison evidence moments study suspicions terminal writing",
+    "workflow": "auto bayes comparison estimators moments part_files report tables "
+    "versions writing",
+    "cli": "comparison report simulate study suspicions tables terminal workflow "
+    "writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.

@@ -16,6 +16,7 @@ from missfit.cli.options import (
     jobs_of,
     names,
     positive,
+    read_options,
     seconds,
 )
 from missfit.terminal import Status, note, tell
@@ -196,9 +197,9 @@ def _options(arguments) -> CompareOptions:
     quick = arguments.quick
     only = names(arguments.only) or (QUICK if quick else ())
     return CompareOptions(
-        drop=arguments.drop,
-        categorical=arguments.categorical,
+        reading=read_options(arguments),
         group=arguments.group,
+        time=arguments.time,
         only=only,
         skip=names(arguments.skip),
         n_folds=arguments.folds or (QUICK_FOLDS if quick else 5),

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from missfit.cli.options import UsageError, add_table_options, check_new_file
+from missfit.cli.options import (
+    UsageError,
+    add_table_options,
+    check_new_file,
+    read_options,
+)
+from missfit.cli.suspicions import show_suspicions
 from missfit.terminal import Status, note, tell
 
 
@@ -50,33 +56,38 @@ def add_fit(commands) -> None:
 
 
 def _fit(arguments) -> None:
+    from missfit.suspicions import find_suspicions
     from missfit.tables.training import read_training
     from missfit.workflow.fit import fit_table, held_out_r2
-    from missfit.workflow.model_file import save_model
 
     _complete(arguments)
+    reading = read_options(arguments)
     check_new_file("--model", arguments.model, inputs=[arguments.data])
     with Status() as status:
         status.show(f"reading {arguments.data}")
         table = read_training(
             arguments.data,
             arguments.target,
-            drop=arguments.drop,
-            categorical=arguments.categorical,
+            reading,
             group=arguments.group,
+            time=arguments.time,
         )
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(
             table,
             predictor=arguments.predictor,
-            categorical=arguments.categorical,
+            categorical=reading.categorical,
             coverage=arguments.coverage,
-            seed=arguments.seed,
+            random_state=arguments.seed,
         )
         status.show(f"writing {arguments.model}")
-        save_model(arguments.model, model)
+        model.save(arguments.model)
+        suspicions = find_suspicions(
+            table, categorical=reading.categorical, seed=arguments.seed
+        )
     for text in [*table.notes, *model.encoder.describe()]:
         note(text)
+    show_suspicions(suspicions)
     tell(
         f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "
         f"{len(model.columns)} columns; R2 {held_out_r2(model):.3f} on "

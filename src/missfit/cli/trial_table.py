@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from missfit.cli.suspicions import show_suspicions
 from missfit.comparison import Comparison, Trial
 from missfit.comparison.candidates import Candidate
 from missfit.terminal import Status, note, tell
@@ -28,6 +29,7 @@ class TrialTable:
         self.queue = list(queue)
         for text in [*comparison.notes, *comparison.encoder.describe()]:
             note(text)
+        show_suspicions(comparison.suspicions)
         width = max(len(one.name) for one in queue)
         self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"
         head = self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit")

@@ -29,6 +29,7 @@ from missfit.estimators import (
     SelfMaskedLR,
 )
 from missfit.estimators.filled_columns import FilledColumns
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.networks import MLP, NeuMiss, fit_many
 
 RIDGES = tuple(np.logspace(-3, 4, 15))
@@ -221,6 +222,21 @@ QUICK = (
     "HistGradientBoosting",
     "AutoRegressor",
 )
+
+
+def choosing_forward(one: Candidate) -> Candidate:
+    """Return a candidate that makes its own choices forward in time, too.
+
+    One that takes groups is given the times of the rows in their place. Networks are
+    fitted fold by fold, since those have different numbers of rows to learn from.
+    """
+    one = one._replace(fit_many=None)
+    if not one.takes_groups:
+        return one
+    return one._replace(
+        make=lambda seed: one.make(seed).set_params(cv=ForwardSplit()),
+        code=f"{one.code}.set_params(cv=missfit.estimators.ForwardSplit())",
+    )
 
 
 def candidate(name: str) -> Candidate:

@@ -90,8 +90,8 @@ class FoldFits:
         """Return what `fit_and_predict` takes: so many training rows, and some more."""
         whole = self.whole
         order = np.random.default_rng(whole.seed).permutation(len(whole.y))
-        rows = order[: n_rows + n_rows // whole.n_folds]
-        groups = None if whole.groups is None else whole.groups[rows]
+        rows = np.sort(order[: n_rows + n_rows // whole.n_folds])  # as in time
+        groups = None if whole.fit_groups is None else whole.fit_groups[rows]
         test = np.arange(len(rows)) >= n_rows
         return whole.X[rows], whole.y[rows], test, whole.seed, groups
 
@@ -104,14 +104,8 @@ class FoldFits:
     def _each(self, one: Candidate, folds: Iterable[int]) -> Iterator[tuple[int, Fit]]:
         """Yield the number of a fold and its fit, in the order in which they end."""
         yield from self._parallel(
-            delayed(_numbered)(k, one, *self._examples(k)) for k in folds
+            delayed(_numbered)(k, one, *self.whole.examples(k)) for k in folds
         )
-
-    def _examples(self, k: int) -> tuple:
-        """Return what `fit_and_predict` takes: the table of fold k and its rows."""
-        whole = self.whole
-        table, test = whole.fold_tables[k], whole.fold == k
-        return table, whole.y, test, whole.seed, whole.groups
 
     def _known(self, one: Candidate, part: str, folds: Sequence[int]):
         """Return the fits that the store has, None where one is not of this table."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from missfit.tables.options import ReadOptions
 
 # Seconds of a comparison for which no budget is given: so many for a table of up to
 # 150,000 values, and one more for each 1,000 values beyond.
@@ -17,14 +19,16 @@ class CompareOptions:
 
     Attributes
     ----------
-    drop : sequence of str
-        Columns that are not read from a file. They play no role for a table that has
-        been read already.
-    categorical : sequence of str
-        Columns whose values are categories, whatever they look like.
+    reading : ReadOptions
+        How a file is read: columns that are left out or are categories, marks of
+        missing values, and the like. For a table that has been read already, only its
+        categories count.
     group : str, optional
         Column of a file that names the group of each row; the rows of one group are in
         one fold. A table that has been read already holds its groups.
+    time : str, optional
+        Column of a file that holds the time of each row; each fold is then predicted
+        from the rows before it. A table that has been read already holds its times.
     only, skip : sequence of str
         Names of the candidates that are tried (all if empty), and of those that are
         not.
@@ -50,9 +54,9 @@ class CompareOptions:
     3
     """
 
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
+    reading: ReadOptions = field(default_factory=ReadOptions)
     group: str | None = None
+    time: str | None = None
     only: Sequence[str] = ()
     skip: Sequence[str] = ()
     n_folds: int = 5

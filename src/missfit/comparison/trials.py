@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold
 
 from missfit.auto.heldout import Gain, paired_gain
-from missfit.comparison.candidates import DEFAULT, Candidate
+from missfit.comparison.candidates import DEFAULT, Candidate, choosing_forward
 from missfit.comparison.costs import Costs
 from missfit.comparison.fits import Fit
 from missfit.comparison.fold_fits import FoldFits
+from missfit.comparison.folds import folds_of
 from missfit.comparison.options import CompareOptions
 from missfit.comparison.results import Comparison, Trial
 from missfit.comparison.store import FitStore
 from missfit.estimators import TableEncoder
+from missfit.suspicions import find_suspicions
 from missfit.tables.training import TrainingTable
 from missfit.terminal import duration
 
@@ -60,7 +60,8 @@ def compare_table(
     Parameters
     ----------
     table : TrainingTable
-        Where it has groups, the rows of one group are in one fold.
+        Where it has groups, the rows of one group are in one fold. Where it has times,
+        each fold is predicted from the rows before it, and the first rows never are.
     candidates : sequence of Candidate
         The candidates to try. The trials are in their order, although cheap ones are
         run first.
@@ -78,6 +79,8 @@ def compare_table(
     """
     options = options or CompareOptions()
     whole = _without_trials(table, options)
+    if whole.time is not None:
+        candidates = [choosing_forward(one) for one in candidates]
     if store is not None:
         whole.notes.extend(store.begin(whole))
     queue = sorted(candidates, key=_turn)
@@ -114,14 +117,27 @@ def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison
         drawn_from = len(rows)
         rows = drawn_rows(drawn_from, max_rows, seed)
         notes.append(f"{max_rows:,} of {drawn_from:,} rows drawn at random")
-    named = [name for name in options.categorical if name in table.X.columns]
+    named = [name for name in options.reading.categorical if name in table.X.columns]
     frame = table.X.iloc[rows].reset_index(drop=True)
-    encoder = TableEncoder(categorical=named)
+    encoder = TableEncoder(categorical=named, reading=table.reading)
     X, y = encoder.fit_transform(frame), table.y[rows]
     groups = None if table.groups is None else table.groups[rows]
-    fold = _folds(len(y), groups, options.n_folds, seed)
+    when = None if table.time is None else table.time[rows]
+    fold = folds_of(len(y), options.n_folds, seed, groups=groups, time=when)
     return Comparison(
-        X, y, encoder, fold, groups, [], table.target, seed, notes, frame, drawn_from
+        X,
+        y,
+        encoder,
+        fold,
+        groups,
+        [],
+        table.target,
+        seed,
+        notes,
+        frame,
+        drawn_from,
+        when,
+        find_suspicions(table, categorical=named, seed=seed),
     )
 
 
@@ -132,19 +148,6 @@ def drawn_rows(n: int, n_drawn: int, seed: int) -> NDArray[np.intp]:
     [2, 3, 4]
     """
     return np.sort(np.random.default_rng(seed).permutation(n)[:n_drawn])
-
-
-def _folds(n: int, groups, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Return the fold of each row; the rows of one group are in one fold."""
-    if groups is None:
-        splitter: Any = KFold(n_folds, shuffle=True, random_state=seed)
-    else:
-        n_folds = min(n_folds, len(np.unique(groups)))
-        splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
-    fold = np.empty(n, dtype=np.intp)
-    for k, (_, test) in enumerate(splitter.split(np.empty((n, 1)), None, groups)):
-        fold[test] = k
-    return fold
 
 
 class _Runner:
@@ -252,7 +255,7 @@ def _why_leave_out(whole: Comparison, fits: Sequence[Fit], seconds: float) -> st
     """Return why the folds after the first are left out, or "" if they are not."""
     if not whole.sound or any(fit.failure for fit in fits):
         return ""
-    rows = whole.fold < len(fits)
+    rows = (whole.fold >= 0) & (whole.fold < len(fits))
     guess, y = _joined(whole, fits)[rows], whole.y[rows]
     lag = _lag(whole, guess, rows)
     if not lag.wins(BEHIND):
@@ -269,6 +272,6 @@ def _lag(whole: Comparison, guess, rows) -> Gain:
     """Return how far the best trial so far is ahead in R2 on some rows."""
     y = whole.y[rows]
     best = whole.trial(whole.best_now()).predictions[rows]
-    groups = None if whole.groups is None else whole.groups[rows]
-    lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), groups)
+    units = None if whole.units is None else whole.units[rows]
+    lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), units)
     return lag.over(y.var())

@@ -19,7 +19,8 @@ from missfit.networks.batch import fit_many
 from missfit.networks.process import load_trainer
 from missfit.networks.regressor import NetworkRegressor
 from missfit.study.data import DataSet, Parts
-from missfit.study.grid import Cell, import_from, resolved
+from missfit.study.grid import Cell, resolved
+from missfit.study.imported import import_from
 from missfit.versions import versions
 
 LONGEST_MESSAGE = 500
@@ -155,6 +156,8 @@ def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:
         predicted = np.asarray(model.predict(X), dtype=float)
         seconds = time.perf_counter() - start
         scores[split] = _score(y, predicted) | {"seconds": seconds}
+    if parts.bayes is not None:
+        scores["test"]["bayes_r2"] = _score(parts.y_test, parts.bayes)["r2"]
     return scores
 
 

@@ -38,7 +38,9 @@ COLUMNS = (
     "versions",
     "device",
     "key",
+    "bayes_r2",
 )
+LATER = ("bayes_r2",)  # columns that tables of older versions do not have
 SECONDS = ("fit_seconds", "predict_seconds")  # the columns that differ between runs
 ORDER = ["setting", "d", "n", "method", "repetition", "split"]
 SPLITS = ("test", "train")
@@ -140,6 +142,7 @@ def _rows(cell: Cell, record: Record) -> Iterable[Record]:
             "mse": scores.get("mse", float("nan")),
             "r2": scores.get("r2", float("nan")),
             "predict_seconds": scores.get("seconds", float("nan")),
+            "bayes_r2": scores.get("bayes_r2", float("nan")),
         }
 
 
@@ -162,7 +165,7 @@ def read_table(path: str | Path):
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; has the study been run?")
     table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    missing = [name for name in COLUMNS if name not in table]
+    missing = [name for name in COLUMNS if name not in table and name not in LATER]
     if missing:
         raise ValueError(f"{path} is not a table of results: no column {missing[0]!r}.")
-    return table.fillna({"message": ""})
+    return table.reindex(columns=list(COLUMNS)).fillna({"message": ""})

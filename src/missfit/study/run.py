@@ -25,7 +25,8 @@ from missfit.study.estimate import (
     network_units,
 )
 from missfit.study.fit import device, failure, fit_cells, fit_networks, is_network
-from missfit.study.grid import Cell, Study, StudyError
+from missfit.study.grid import Cell, Study
+from missfit.study.imported import StudyError
 from missfit.study.progress import Progress
 from missfit.study.records import finished, read_records
 

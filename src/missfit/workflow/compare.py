@@ -21,10 +21,11 @@ from missfit.comparison import (
     compare_table,
     diagnose,
 )
-from missfit.comparison.candidates import CANDIDATES, Candidate, candidate
+from missfit.comparison.candidates import CANDIDATES, Candidate
 from missfit.comparison.costs import GROWTH
 from missfit.comparison.diagnosis import errors_by_count, errors_by_pattern
 from missfit.comparison.options import LEAST_ROWS
+from missfit.comparison.own import chosen
 from missfit.comparison.trials import REFITS, drawn_rows
 from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
@@ -197,29 +198,29 @@ def _table(data: str | Path, target: str, options: CompareOptions) -> TrainingTa
     table = read_training(
         data,
         target,
-        drop=options.drop,
-        categorical=options.categorical,
+        options.reading,
         group=options.group,
+        time=options.time,
         least_rows=LEAST_ROWS,
     )
     options.check_rows(len(table.y))
     return table
 
 
-def chosen_candidates(only: Sequence[str], skip: Sequence[str]) -> list[Candidate]:
+def chosen_candidates(
+    only: Sequence[str], skip: Sequence[str], own: Sequence[Candidate] = ()
+) -> list[Candidate]:
     """Return the candidates whose packages are installed and that are to be tried.
+
+    Those of the user come first.
 
     >>> [one.name for one in chosen_candidates(["EMLR", "ExpandedLR"], ["EMLR"])]
     ['ExpandedLR']
     """
-    wanted = [candidate(name).name for name in only] or [one.name for one in CANDIDATES]
-    left = set(wanted) - {candidate(name).name for name in skip}
+    there = list(CANDIDATES)
     if find_spec("jax") is None or find_spec("optax") is None:
-        left -= {one.name for one in CANDIDATES if one.fit_many is not None}
-    tried = [one for one in CANDIDATES if one.name in left]
-    if not tried:
-        raise ValueError("no predictor is left to be tried; leave at least one.")
-    return tried
+        there = [one for one in there if one.fit_many is None]
+    return chosen([*own, *there], only, skip)
 
 
 def _write_results(path: Path, comparison: Comparison) -> None:

@@ -86,7 +86,7 @@ def fingerprint(comparison: Comparison) -> str:
     """
     tables = [comparison.X]  # most folds meet the table as all rows encode it
     tables += [X for X in comparison.fold_tables if X is not comparison.X]
-    groups = np.zeros(0) if comparison.groups is None else comparison.groups
+    groups = np.zeros(0) if comparison.fit_groups is None else comparison.fit_groups
     parts: list[NDArray] = [*tables, comparison.y, comparison.fold, groups]
     found = hashlib.sha256(f"{comparison.seed} {versions()}".encode())
     for values in parts:
