@@ -71,4 +71,4 @@ def test_a_column_with_one_value_is_empty_in_the_fold_that_holds_it(rows):
     found = compare_table(table, tried, CompareOptions(n_folds=3))
     assert not any(trial.failure for trial in found.trials)
     for seed in range(3):  # among the rows that calibrate intervals, too
-        fit_table(table, predictor="HistGradientBoosting", seed=seed)
+        fit_table(table, predictor="HistGradientBoosting", random_state=seed)
