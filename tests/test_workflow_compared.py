@@ -1,7 +1,7 @@
 """missfit.compare: own estimators beside ours, on tables, arrays and known laws."""
 
+import html
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 
 import missfit
 from comparison_cases import gaussian, run_code
-from missfit.bayes import BayesPredictor, bayes_r2
-from missfit.simulate import MCARGaussian, ampute, published
+from missfit.bayes import BayesClassifier, BayesPredictor, bayes_r2
+from missfit.simulate import MCARGaussian, Probit, ampute, published
 
 CHEAP = ["ConstantImputedLR", "mean + indicator ridge"]
 
@@ -176,6 +176,39 @@ def test_an_amputed_table_has_the_regret_to_the_law_that_is_given(rng):
     )
 
 
+def test_the_regret_for_a_class_is_to_its_probability():
+    law = Probit(published("mixture1", 4), 1.0)
+    found = missfit.compare(law, n=200, only=["ConstantImputedLR"])
+    X, label = law.sample(200, random_state=0)
+    best = r2_score(label, BayesClassifier(law).predict_proba(X)[:, 1])
+    assert found.bayes_r2 == pytest.approx(best, abs=1e-9)
+
+
+def test_in_time_regret_and_bayes_are_those_of_the_rows_that_are_tested(law):
+    X, y = law.sample(300, random_state=2)
+    day = np.random.default_rng(0).permutation(300)
+    found = missfit.compare(
+        X, y, {"mine": Mine()}, only=["mine"], time=day, cv=4, bayes=law
+    )
+    # 4 of 5 blocks are tested; the first one in time is not
+    tested = day >= 60
+    best = r2_score(y[tested], BayesPredictor(law).predict(X[tested]))
+    assert found.bayes_r2 == pytest.approx(best, abs=1e-12)
+    line = found.table.iloc[0]
+    assert line["R2"] + line["regret"] == pytest.approx(best, abs=1e-9)
+
+
+def test_suspicions_are_said_before_the_scores(table):
+    leak = table["y"] * 2 + 1e-3 * np.random.default_rng(0).standard_normal(200)
+    found = missfit.compare(table.assign(leak=leak), "y", only=CHEAP[:1])
+    (line,) = (one for one in found.suspicions if "(leak)" in one)
+    assert "'leak'" in line
+    assert repr(found).startswith(found.suspicions[0])
+    assert "Suspicion (leak)" in found._repr_html_()
+    clean = missfit.compare(table, "y", only=CHEAP[:1])
+    assert not clean.suspicions
+
+
 def test_a_law_of_your_own_is_drawn_from_and_may_have_no_bayes_predictor():
     class Law:
         def sample(self, n, random_state=None):
@@ -189,18 +222,6 @@ def test_a_law_of_your_own_is_drawn_from_and_may_have_no_bayes_predictor():
     assert len(found.comparison.y) == 100
     assert "regret" not in found.table
     assert "There is no regret: " in repr(found)
-
-
-def test_the_report_is_written_and_its_code_names_the_own_estimator(found, tmp_path):
-    mine = missfit.compare(
-        found.source, n=100, estimators={"mine": Mine()}, only=["mine"]
-    )
-    path = mine.report(tmp_path / "mine.html")
-    assert path == tmp_path / "mine.html"
-    page = path.read_text()
-    assert "Use mine" in page
-    assert "# mine: your own estimator" in page
-    assert f"The Bayes predictor has R2 {mine.bayes_r2:.4f} on these rows." in page
 
 
 @pytest.mark.parametrize(
@@ -244,14 +265,24 @@ def test_seeds_reach_an_own_estimator_that_has_none(table):
         assert set(Seeded.seen) == {expected}
 
 
-def test_the_code_of_a_frame_runs_with_the_frame_at_hand(table, tmp_path):
-    mine = {"mine": HistGradientBoostingRegressor(max_iter=5, random_state=0)}
-    found = missfit.compare(table, "y", mine, only=["mine"])
-    page = found.report(tmp_path).read_text()
-    import html
+class Zero:
+    """A predictor that knows nothing."""
 
-    code = html.unescape(re.search(r"<pre><code>(.*?)</code>", page, re.S)[1])
-    prepared = {"data": table, "target": "y", "mine": mine["mine"]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert run_code(code, prepared) == f"{found.scores['mine'].r2:.4f}"
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_the_report_of_a_frame_has_code_that_runs_with_the_frame_at_hand(
+    table, tmp_path
+):
+    numbers = table.drop(columns="town")
+    mine = HistGradientBoostingRegressor(max_iter=5, random_state=0)
+    found = missfit.compare(numbers, "y", {"mine": mine}, only=["mine"], bayes=Zero())
+    assert found.report(tmp_path / "out") == tmp_path / "out" / "report.html"
+    page = html.unescape((tmp_path / "out" / "report.html").read_text())
+    assert "Use mine" in page
+    assert f"The Bayes predictor has R2 {found.bayes_r2:.4f} on these rows." in page
+    code = re.search(r"<pre><code>(.*?)</code>", page, re.S)[1]
+    assert "# mine: your own estimator" in code
+    prepared = {"data": numbers, "target": "y", "mine": mine}
+    assert run_code(code, prepared) == f"{found.scores['mine'].r2:.4f}"

@@ -6,6 +6,7 @@ This is Sections 3 and 4 and appendices B and C of the paper, for every law of
 
 from missfit.bayes.approximation import LinearApproximation, linear_approximation
 from missfit.bayes.classifier import BayesClassifier, bayes_error, bayes_log_loss
+from missfit.bayes.expected import expected_target
 from missfit.bayes.factorized import FactorizedForm, factorized_coefficients
 from missfit.bayes.predictor import (
     BayesPredictor,
@@ -26,6 +27,7 @@ __all__ = [
     "bayes_risk",
     "conditional_moments",
     "expanded_coefficients",
+    "expected_target",
     "factorized_coefficients",
     "linear_approximation",
 ]

@@ -61,8 +61,8 @@ def _regret(comparison: Comparison, trial: Trial, bayes: NDArray) -> dict[str, f
     if trial.name not in comparison.scores:
         return dict.fromkeys(("regret", "regret_error", "distance"), np.nan)
     y, best, guess = comparison.y[rows], bayes[rows], trial.predictions[rows]
-    groups = None if comparison.groups is None else comparison.groups[rows]
-    gain = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), groups)
+    units = None if comparison.units is None else comparison.units[rows]
+    gain = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), units)
     gain = gain.over(y.var())
     return {
         "regret": float(gain.value),

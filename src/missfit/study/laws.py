@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit import simulate
-from missfit.bayes import BayesPredictor
+from missfit.bayes import expected_target
 from missfit.study.data import DataSet
 from missfit.study.imported import StudyError, check_call, class_with, imported
 
@@ -76,7 +76,7 @@ class LawDataSet(DataSet):
     def bayes(self, X: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return what the Bayes predictor predicts; None where it is not known."""
         try:
-            return BayesPredictor(self.build()).predict(X)
+            return expected_target(self.build(), X)
         except TypeError:  # a law of the user's own without a Bayes predictor
             return None
 

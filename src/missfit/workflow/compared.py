@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.bayes import BayesPredictor
+from missfit.bayes import expected_target
 from missfit.comparison import CompareOptions, Comparison, compare_table, diagnose
 from missfit.comparison.options import LEAST_ROWS
 from missfit.comparison.own import own_candidates
@@ -22,6 +22,7 @@ from missfit.report.table.code import reproducing_code
 from missfit.report.table.notebook import score_html
 from missfit.report.table.recommendation import recommendation
 from missfit.report.table.report import table_report
+from missfit.report.table.suspicions import answer_in_words
 from missfit.workflow.compare import chosen_candidates
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
 
@@ -143,14 +144,15 @@ def _refuse_target(target: Any) -> None:
 
 def _truth(found: Comparison, bayes: Any) -> NDArray[np.float64]:
     """Return what the Bayes predictor says of the rows that were compared."""
-    predictor = bayes if hasattr(bayes, "predict") else BayesPredictor(bayes)
     n_columns, d = found.X.shape[1], len(found.names)
     if n_columns != d:
         raise ValueError(
             f"the {d} features have {n_columns} columns of numbers; a Bayes predictor "
             "is known for numbers alone, so leave the categories out."
         )
-    return np.asarray(predictor.predict(found.X), dtype=float)
+    if hasattr(bayes, "predict"):
+        return np.asarray(bayes.predict(found.X), dtype=float)
+    return expected_target(bayes, found.X)
 
 
 def _truth_of_law(found: Comparison, law: Any) -> tuple[Any, list[str]]:
@@ -206,12 +208,21 @@ class Compared:
         return self.comparison.recommended
 
     @property
+    def suspicions(self) -> list[str]:
+        """What is odd about the table, with what would answer it, before any score."""
+        return [
+            f"Suspicion ({one.kind}): {one.sentence}{answer_in_words(one.remedy)}"
+            for one in self.comparison.suspicions
+        ]
+
+    @property
     def bayes_r2(self) -> float | None:
         """The R2 of the Bayes predictor on the same rows, where it is known."""
         if self.bayes is None:
             return None
-        y = self.comparison.y
-        return float(1 - ((y - self.bayes) ** 2).mean() / y.var())
+        rows = self.comparison.is_tested
+        y = self.comparison.y[rows]
+        return float(1 - ((y - self.bayes[rows]) ** 2).mean() / y.var())
 
     @property
     def on_truth(self) -> list[str]:
@@ -249,8 +260,9 @@ class Compared:
         )
         without = self.table[self.table["R2"].isna()]
         notes = [f"{row.predictor}: {row.note}" for row in without.itertuples()]
-        return "\n".join([lines, *notes, "", self._words()])
+        return "\n".join([*self.suspicions, lines, *notes, "", self._words()])
 
     def _repr_html_(self) -> str:
         """Write the scores as a small table for a notebook."""
-        return score_html(self.table, self.recommended, self._words())
+        words = [*self.suspicions, self._words()]
+        return score_html(self.table, self.recommended, words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -23,7 +24,7 @@ RIGHT = (
 NOTE = f"{LEFT};max-width:26em;font-weight:normal;opacity:.75"
 
 
-def score_html(table: Any, recommended: str, words: str) -> str:
+def score_html(table: Any, recommended: str, words: Sequence[str]) -> str:
     """Return the table as HTML that looks well in light and in dark notebooks.
 
     Parameters
@@ -32,16 +33,17 @@ def score_html(table: Any, recommended: str, words: str) -> str:
         See `missfit.comparison.scoreboard.score_frame`.
     recommended : str
         The name of the predictor whose line stands out.
-    words : str
-        What to say below the table.
+    words : sequence of str
+        The paragraphs below the table.
     """
+    below = "".join(f"<p>{escape(line)}</p>" for line in words)
     names = [name for name in FORMATS if name in table.columns]
     heads = "".join(f'<th style="{RIGHT}">{name}</th>' for name in names)
     lines = "".join(_line(row, names, recommended) for row in table.to_dict("records"))
     return (
         f'<table style="border-collapse:collapse"><thead><tr><th style="{LEFT}">'
         f'predictor</th><th></th>{heads}<th style="{LEFT}"></th></tr></thead>'
-        f"<tbody>{lines}</tbody></table><p>{escape(words)}</p>"
+        f"<tbody>{lines}</tbody></table>{below}"
     )
 
 

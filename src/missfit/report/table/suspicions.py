@@ -14,7 +14,11 @@ def suspicions_section(suspicions: Sequence[Suspicion]) -> Html:
     if not suspicions:
         return Html("")
     items = [
-        element("li", element("strong", one.kind), f": {one.sentence}{_answer(one)}")
+        element(
+            "li",
+            element("strong", one.kind),
+            f": {one.sentence}{answer_in_words(one.remedy)}",
+        )
         for one in suspicions
     ]
     return section(
@@ -24,8 +28,9 @@ def suspicions_section(suspicions: Sequence[Suspicion]) -> Html:
     )
 
 
-def _answer(one: Suspicion) -> str:
-    words = remedy_in_words(one.remedy)
+def answer_in_words(remedy: Remedy | None) -> str:
+    """Return what would answer a suspicion, as the end of a line, or ""."""
+    words = remedy_in_words(remedy)
     return f" If so: {words}." if words else ""
 
 
