@@ -92,3 +92,8 @@ def test_time_grows_by_the_power_that_is_said_and_a_second_part_corrects_it(rng)
     assert costs.folds(one, 7.0) == 21.0  # 5 folds on 2 processes: 3 rounds
     assert costs.folds(one, 7.0, n_done=2) == 14.0
     assert costs.folds(one._replace(fit_many=print), 7.0) == 35.0
+
+
+def test_once_the_time_is_spent_no_part_is_fitted_any_more(table, measured):
+    with pytest.raises(ValueError, match="0 s are left of the time"):
+        compare_table(table, TRIED, CompareOptions(budget=1e-3))  # `measured` is empty
