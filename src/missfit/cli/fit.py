@@ -72,6 +72,11 @@ def _fit(arguments) -> None:
             group=arguments.group,
             time=arguments.time,
         )
+        suspicions = find_suspicions(
+            table, categorical=reading.categorical, seed=arguments.seed
+        )
+        status.clear()
+        show_suspicions(suspicions)
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(
             table,
@@ -82,12 +87,8 @@ def _fit(arguments) -> None:
         )
         status.show(f"writing {arguments.model}")
         model.save(arguments.model)
-        suspicions = find_suspicions(
-            table, categorical=reading.categorical, seed=arguments.seed
-        )
     for text in [*table.notes, *model.encoder.describe()]:
         note(text)
-    show_suspicions(suspicions)
     tell(
         f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "
         f"{len(model.columns)} columns; R2 {held_out_r2(model):.3f} on "

@@ -34,6 +34,7 @@ TREES = {"n_estimators": 20, "min_samples_leaf": 2, "max_features": 0.5}
 MOST_ROWS = 3_000
 MOST_COLUMNS = 40
 N_BLOCKS = 3
+COPY = 0.98  # correlation of ranks from which on a column is the target itself
 
 
 class Order(NamedTuple):
@@ -163,7 +164,7 @@ def what_is_hidden(look: Look, order: Order, seed: int) -> Hidden:
 
 
 def _inputs(look: Look, order: Order) -> NDArray[np.float64]:
-    """Return the columns most related to the target, without the time itself.
+    """Return the columns most related to the target, without time and copies of it.
 
     They are places among the distinct values, which are the same to trees; a missing
     value is the largest.
@@ -177,7 +178,9 @@ def _inputs(look: Look, order: Order) -> NDArray[np.float64]:
         return np.zeros((len(look.y), 1))
     X = np.column_stack(columns).astype(np.float64)
     gap = X - X.mean(axis=0)
-    related = np.abs(look.rank @ gap) / np.maximum(gap.std(axis=0), 1e-300)
+    related = np.abs(look.rank @ gap) / (len(gap) * np.maximum(gap.std(axis=0), 1e-300))
+    related[related > COPY] = 0.0  # a leak explains the future, too
+    X[:, related == 0] = 0.0
     return X[:, np.argsort(-related, kind="stable")[:MOST_COLUMNS]]
 
 
