@@ -184,25 +184,23 @@ def interruptible(
 
 def _diagnosis(comparison: Comparison, n_jobs: int, seconds: float | None) -> Diagnosis:
     """Return what lies behind a comparison, from fewer rows where there is no time."""
-    n_rows = len(comparison.y)
-    if seconds is not None:
-        fit = comparison.trial(comparison.recommended).fit_seconds or 0.0
-        # the rows that a fit can take, by the growth of its time
-        share = (seconds / (REFITS * fit)) ** (1 / GROWTH) if fit else 1.0
-        n_rows = max(LEAST_ROWS_DRAWN, int(min(1.0, share) * n_rows))
-    if n_rows >= len(comparison.y):
+    if seconds is None:
         return diagnose(comparison, n_jobs=n_jobs)
+    n_rows = len(comparison.y)
+    fit = comparison.trial(comparison.recommended).fit_seconds or 0.0
+    # the rows that a fit can take, by the growth of its time
+    share = (seconds / (REFITS * fit)) ** (1 / GROWTH) if fit else 1.0
+    n_drawn = max(LEAST_ROWS_DRAWN, int(min(1.0, share) * n_rows))
+    limit = min(IMPORTANCE_SECONDS, seconds / REFITS)
+    if n_drawn >= n_rows:
+        return diagnose(comparison, n_jobs=n_jobs, with_curve=share >= 1, seconds=limit)
     comparison.notes.append(
-        f"to save time, what the report shows beside the scores rests on {n_rows:,} "
+        f"to save time, what the report shows beside the scores rests on {n_drawn:,} "
         "rows drawn at random, and there is no learning curve"
     )
-    rows = drawn_rows(len(comparison.y), n_rows, comparison.seed)
-    found = diagnose(
-        comparison.at_rows(rows),
-        n_jobs=n_jobs,
-        with_curve=False,
-        seconds=min(IMPORTANCE_SECONDS, (seconds or 0.0) / REFITS),
-    )
+    rows = drawn_rows(n_rows, n_drawn, comparison.seed)
+    part = comparison.at_rows(rows)
+    found = diagnose(part, n_jobs=n_jobs, with_curve=False, seconds=limit)
     return replace(
         found,
         by_count=errors_by_count(comparison),
