@@ -97,3 +97,20 @@ def test_time_grows_by_the_power_that_is_said_and_a_second_part_corrects_it(rng)
 def test_once_the_time_is_spent_no_part_is_fitted_any_more(table, measured):
     with pytest.raises(ValueError, match="0 s are left of the time"):
         compare_table(table, TRIED, CompareOptions(budget=1e-3))  # `measured` is empty
+
+
+def refuse(*_):
+    raise AssertionError("trained")
+
+
+def test_networks_are_left_out_where_there_are_few_rows_for_each_column(rng):
+    frame = pd.DataFrame(rng.standard_normal((60, 30)))
+    table = TrainingTable(
+        frame.rename(columns=str), rng.standard_normal(60), "y", None, []
+    )
+    ridge = candidate("mean + indicator ridge")
+    network = ridge._replace(name="network", cost=60.0, fit_many=refuse)
+    found = compare_table(table, [ridge, network])
+    assert "fewer than 2 training rows for each column" in found.trials[1].left_out
+    tried = compare_table(table, [ridge, network], CompareOptions(all_folds=True))
+    assert tried.trials[1].failure == "AssertionError: trained"

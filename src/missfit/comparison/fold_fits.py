@@ -48,6 +48,8 @@ class FoldFits:
 
     def of(self, one: Candidate, folds: range) -> list[Fit]:
         """Return the fits of a candidate to the rows outside each of some folds."""
+        if not folds:
+            return []
         if one.fit_many is not None:  # networks of all folds train as one batch
             part = _batch_name(folds)
             fits = self._known(one, part, folds)
