@@ -146,7 +146,7 @@ def test_a_missing_extra_says_how_to_install_it(tmp_path):
         f"missfit.EMLR().fit({str(tmp_path / 'a.parquet')!r}, 'y')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: Reading files takes pyarrow" in done.stderr
+    assert "ImportError: Reading such a file takes pyarrow" in done.stderr
     assert 'pip install "missfit[study]"' in done.stderr
 
 

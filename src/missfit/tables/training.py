@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from missfit.tables.arrays import refuse_same_names
 from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
 from missfit.tables.options import ReadOptions
-from missfit.tables.problems import TableError, instead
-from missfit.tables.read import column_names, read_table
+from missfit.tables.problems import Problems, TableError, instead
+from missfit.tables.read import OpenTable, open_table, read_table, without_marks
 
 
 @dataclass(frozen=True)
@@ -55,23 +55,27 @@ def read_training(
     options = options or ReadOptions()
     is_frame = hasattr(table, "columns")
     path = "the frame" if is_frame else table
-    names = list(table.columns) if is_frame else column_names(table, options)
+    problems = Problems()
+    opened = None if is_frame else open_table(table, options)
+    names = list(table.columns) if opened is None else opened.names
     options = options.resolved(names)
-    _check_roles(path, names, target, options, group)
+    _check_roles(problems, path, names, target, options, group)
     out = {target, group, *options.left_out}
     features = [name for name in names if name not in out]
     if not features:
-        raise TableError(
-            f"{path} has no column beside the target {shown(target)} to predict from."
+        problems.add(
+            TableError(
+                f"{path} has no column beside the target {shown(target)} to predict "
+                "from; add columns."
+            )
         )
-    frame = (
-        _pandas_frame(table)
-        if is_frame
-        else read_table(path, options, text=options.categorical)
-    )
+    frame = None
+    with problems.collected():
+        frame = _frame(table if opened is None else opened, options, problems)
+    problems.refuse()
     y = _target(frame[target], target, path)
     known = ~np.isnan(y)
-    notes = []
+    notes = problems.notes
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
         frame, y = frame[known].reset_index(drop=True), y[known]
@@ -80,34 +84,35 @@ def read_training(
     return TrainingTable(frame[features], y, target, groups, notes)
 
 
-def _pandas_frame(frame: Any) -> Any:
-    refuse_same_names(frame)
-    return frame.to_pandas() if hasattr(frame, "get_columns") else frame
+def _frame(table: Any, options: ReadOptions, problems: Problems) -> Any:
+    """Return the rows of a frame, or of a file that is open, as a pandas frame."""
+    if isinstance(table, OpenTable):
+        text = options.categorical
+        return read_table(table, options, text=text, problems=problems)
+    refuse_same_names(table)
+    frame = table.to_pandas() if hasattr(table, "get_columns") else table
+    return without_marks(frame, options.na)
 
 
 def _check_roles(
-    path, names: Sequence[str], target, options: ReadOptions, group
+    problems: Problems, path, names: Sequence[str], target, options: ReadOptions, group
 ) -> None:
-    """Raise where a column that is named is not there, or has two roles."""
+    """Collect the columns that are named and not there, or that have two roles."""
     there = set(names)
     asked = [("target", target), *([("group", group)] if group else [])]
     asked += [("drop", name) for name in options.drop]
     asked += [("as", name) for name in options.kinds]
     for role, column in asked:
         if column not in there:
-            raise TableError(
-                f"{path} has no column {shown(column)}{instead(column, names)}",
-                column=column,
-                role=role,
-            )
+            said = f"{path} has no column {shown(column)}{instead(column, names)}"
+            problems.add(TableError(said, column=column, role=role))
     for role, columns in (("group", [group]), ("drop", options.left_out)):
         if target in columns:
-            raise TableError(
+            said = (
                 f"{shown(target)} is the target too; a column can be only one of the "
-                "two.",
-                column=target,
-                role=role,
+                "two."
             )
+            problems.add(TableError(said, column=target, role=role))
 
 
 def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) -> None:

@@ -1,0 +1,155 @@
+"""Columns of text that hold plain numbers or booleans, as such; others stay text.
+
+What else a text may mean (a price, a date, a word for yes) is decided where the rows of
+the whole column are known: in `missfit.tables.columns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# what pandas takes for missing by default, and the errors of a spreadsheet
+MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"]
+MISSING += ["1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a"]
+MISSING += ["nan", "null", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"]
+TRUE, FALSE = ["True", "TRUE", "true"], ["False", "FALSE", "false"]
+LARGEST_WHOLE = 2**53  # beyond, float64 takes several whole numbers for one
+
+
+def typed_frame(
+    batches: Iterable[Any], decimal: str, text: Sequence[str], na: Sequence[str] = ()
+) -> Any:
+    """Return a pandas DataFrame of batches of text.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        All columns are text; at least one batch.
+    decimal : str
+        What stands before the decimals of a number.
+    text : sequence of str
+        Columns that stay text, whatever they look like.
+    na : sequence of str
+        Marks of missing values that were named: a number among them is missing in
+        every way to write it.
+    """
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(list(batches))
+    kept = set(text)
+    numbers = [float(mark) for mark in na if is_number(mark)]
+    columns = []
+    for name in table.column_names:
+        column = table.column(name)
+        column = column if name in kept else _typed(column, decimal)
+        columns.append(_without(column, numbers) if numbers else column)
+    names = table.column_names
+    del table
+    return pa.Table.from_arrays(columns, names).to_pandas(self_destruct=True)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number to Python.
+
+    >>> is_number("-999"), is_number("?")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def numbers_of_text(column: Any, decimal: str) -> Any | None:
+    """Return a column of text as float64, None where not all of it is plain numbers.
+
+    Where the decimals come after a comma, points stand between thousands or dates, and
+    are not read here.
+    """
+    import pyarrow.compute as pc
+    from pyarrow import ArrowInvalid
+
+    if decimal == ",":
+        if pc.any(pc.match_substring(column, ".")).as_py():
+            return None
+        column = pc.replace_substring(column, ",", ".")
+    for trim in (False, True):
+        try:
+            return pc.cast(pc.utf8_trim_whitespace(column) if trim else column, "f8")
+        except ArrowInvalid:
+            continue
+    return None
+
+
+def as_array(column: Any) -> NDArray[np.float64]:
+    """Return a column of float64 with NaN for null."""
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _typed(column: Any, decimal: str) -> Any:
+    """Return a column of text as numbers or booleans where all of it is such."""
+    import pyarrow.compute as pc
+
+    if column.null_count == len(column):
+        return pc.cast(column, "f8")
+    numbers = numbers_of_text(column, decimal)
+    if numbers is None:
+        return _truths(column)
+    if not pc.all(pc.equal(pc.floor(numbers), numbers)).as_py():
+        return numbers
+    return _whole(column, numbers)
+
+
+def _whole(column: Any, numbers: Any) -> Any:
+    """Return whole numbers as integers; codes and what float64 cuts stay text."""
+    import pyarrow.compute as pc
+    from pyarrow import ArrowInvalid
+
+    padded = pc.and_(pc.starts_with(column, "0"), pc.greater(pc.utf8_length(column), 1))
+    padded = pc.and_(padded, pc.invert(pc.match_substring(column, ".")))
+    if pc.any(padded).as_py():
+        return column
+    if not column.null_count:
+        try:
+            return pc.cast(column, "i8")
+        except ArrowInvalid:  # as 1.0, or of twenty digits
+            pass
+    digits = pc.match_substring_regex(column, "^[+-]?[0-9]+$")
+    return column if _beyond(numbers) and pc.all(digits).as_py() else numbers
+
+
+def _beyond(numbers: Any) -> bool:
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(numbers).as_py()
+    return max(-(ends["min"] or 0), ends["max"] or 0) > LARGEST_WHOLE
+
+
+def _truths(column: Any) -> Any:
+    """Return True and False as booleans where a column holds nothing else."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    first = pc.index(column.is_valid(), True).as_py()
+    if column[first].as_py() not in [*TRUE, *FALSE]:
+        return column
+    known = pc.is_in(column.drop_null(), pa.array([*TRUE, *FALSE]))
+    if not pc.all(known).as_py():
+        return column
+    return pc.if_else(column.is_valid(), pc.is_in(column, pa.array(TRUE)), None)
+
+
+def _without(column: Any, numbers: list[float]) -> Any:
+    """Return a column of numbers with null for some of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_floating(column.type) and not pa.types.is_integer(column.type):
+        return column
+    marked = pc.is_in(pc.cast(column, "f8", safe=False), pa.array(numbers, "f8"))
+    return pc.if_else(marked, pa.scalar(None, column.type), column)
