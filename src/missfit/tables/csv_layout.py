@@ -90,7 +90,7 @@ def _start(path: Path, options: ReadOptions) -> tuple[str, str | None, list[str]
         raise TableError(f"{path} is empty; give a table with a header and rows.")
     refuse_other_formats(path, start)
     whole = len(start) < MOST_LINE
-    encoding = options.encoding or found_encoding(start)
+    encoding = options.encoding or found_encoding(start, whole)
     if encoding is None and b"\0" in start:
         raise binary(path)
     try:
@@ -120,12 +120,17 @@ def _separator(lines: Sequence[str], path: Path) -> str:
 
 def _score(lines: Sequence[str], separator: str, path: Path) -> tuple[float, int]:
     rows, _ = _rows(lines, separator, path)
+    try:  # under a wrong separator, quotes end within a value
+        list(islice(csv.reader(lines, delimiter=separator, strict=True), LOOKED_AT))
+        fault = 0.0
+    except csv.Error:
+        fault = 0.5
     counts = [len(row) for row in rows if len(row) > 1 or (row and row[0].strip())]
     several = Counter(count for count in counts if count > 1)
     if not several:
         return 0.0, 1
     usual, n = several.most_common(1)[0]
-    return n / len(counts) + (counts[0] == usual), usual
+    return n / len(counts) + (counts[0] == usual) - fault, usual
 
 
 def _rows(

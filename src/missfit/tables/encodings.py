@@ -35,13 +35,21 @@ class NotThisEncodingError(ValueError):
         self.start = start
 
 
-def found_encoding(block: bytes) -> str | None:
+def found_encoding(block: bytes, whole: bool = True) -> str | None:
     """Return the encoding that bytes of a text show, None where they are mere ASCII.
 
     UTF-8 is next to never valid by chance, so that it comes first; UTF-16 shows by its
     noughts; what is left can always be read as cp1252, the encoding of Excel in
     Western Europe and America, which has latin-1 within.
 
+    Parameters
+    ----------
+    block : bytes
+    whole : bool
+        Whether the text ends with the block; if not, a character may be cut.
+
+    Examples
+    --------
     >>> found_encoding("é".encode()), found_encoding("é".encode("latin-1"))
     ('utf-8', 'cp1252')
     >>> found_encoding("a,b".encode("utf-16-le")), found_encoding(b"a,b")
@@ -54,8 +62,7 @@ def found_encoding(block: bytes) -> str | None:
         return _utf_16(block)
     if block.isascii():
         return None
-    _, wrong = _as_utf8(block)
-    if not wrong:
+    if _is_utf8(block, whole):
         return "utf-8"
     n_valid = len(block.decode("utf-8", "ignore").encode()) - _n_ascii(block)
     n_wrong = len(block) - _n_ascii(block) - n_valid
@@ -80,12 +87,12 @@ def _n_ascii(block: bytes) -> int:
     return len(block.decode("ascii", "ignore"))
 
 
-def _as_utf8(block: bytes) -> tuple[str, UnicodeDecodeError | None]:
-    """Decode all but a character that is cut at the end."""
+def _is_utf8(block: bytes, whole: bool) -> bool:
     try:
-        return codecs.getincrementaldecoder("utf-8")().decode(block), None
-    except UnicodeDecodeError as error:
-        return "", error
+        codecs.getincrementaldecoder("utf-8")().decode(block, whole)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class Recoder:
@@ -112,7 +119,7 @@ class Recoder:
             self.started = self.started or bool(block)
             return block
         if self.decode is None:
-            self._set(found_encoding(block) or "utf-8")
+            self._set(found_encoding(block, final) or "utf-8")
         assert self.decode is not None
         text = self.decode(block, final)
         self.waiting = not text.isascii() or len(text) != len(block)

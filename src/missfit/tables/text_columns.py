@@ -127,7 +127,7 @@ def _beyond(numbers: Any) -> bool:
     import pyarrow.compute as pc
 
     ends = pc.min_max(numbers).as_py()
-    return max(-(ends["min"] or 0), ends["max"] or 0) > LARGEST_WHOLE
+    return max(-(ends["min"] or 0), ends["max"] or 0) >= LARGEST_WHOLE
 
 
 def _truths(column: Any) -> Any:

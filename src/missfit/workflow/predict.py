@@ -14,7 +14,7 @@ import numpy as np
 
 from missfit.tables.columns import shown
 from missfit.tables.options import ReadOptions
-from missfit.tables.problems import TableError, guess
+from missfit.tables.problems import Problems, TableError, guess
 from missfit.tables.read import column_names, read_chunks
 from missfit.workflow.model_file import ModelFileError, TableModel
 from missfit.workflow.watch import Watch
@@ -61,14 +61,17 @@ def predict_file(
     if out is not None and Path(out).suffix in (".parquet", ".feather", ".arrow"):
         raise TableError(f"{out}: predictions are written as CSV; name it .csv.")
     watch = Watch(model)
-    chunks = read_chunks(data, model.columns, options, text=_text_columns(model))
+    problems = Problems()
+    chunks = read_chunks(
+        data, model.columns, options, text=_text_columns(model), problems=problems
+    )
     with _sink(out) as write, contextlib.closing(chunks):
         write(HEADER)
         for frame in chunks:
             write(_lines(model, frame, watch))
             on_rows(watch.n_rows)
         on_end()
-    for text in watch.warnings():
+    for text in [*problems.notes, *watch.warnings()]:
         warn(text)
     return watch.n_rows
 
