@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ def text_batches(
     columns: Sequence[str],
     marks: Sequence[str],
     problems: Problems,
+    whole: bool = False,
 ) -> Iterator[Any]:
     """Yield Arrow's record batches of some columns, all of text, null for marks.
 
@@ -42,7 +43,9 @@ def text_batches(
     marks : sequence of str
         Texts that stand for a missing value.
     problems : Problems
-        Takes what is found in the lines, and raises at the end where it is wrong.
+        Takes notes on what is found in the lines.
+    whole : bool
+        Whether all rows are wanted at once: then several threads read them.
     """
     try:
         import pyarrow as pa
@@ -50,7 +53,7 @@ def text_batches(
         raise needs("pyarrow and pandas", error) from error
     done = 0
     try:
-        for batch in _arrow_batches(path, layout, columns, marks):
+        for batch in _arrow_batches(path, layout, columns, marks, whole):
             yield batch
             done += len(batch)
     except (pa.ArrowException, _RefusedError):
@@ -62,19 +65,19 @@ class _RefusedError(Exception):
 
 
 def _arrow_batches(
-    path: Path, layout: Layout, columns: Sequence[str], marks: Sequence[str]
+    path: Path,
+    layout: Layout,
+    columns: Sequence[str],
+    marks: Sequence[str],
+    whole: bool,
 ) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
     n_empty = layout.width - len(layout.names)
     empty = [f"{END}{j}" for j in range(n_empty)]
-    reading = arrow.ReadOptions(
-        column_names=[*layout.names, *empty], block_size=BLOCK, use_threads=True
-    )
-    parsing = arrow.ParseOptions(
-        delimiter=layout.separator, newlines_in_values=True, ignore_empty_lines=True
-    )
+    reading = arrow.ReadOptions(column_names=[*layout.names, *empty], block_size=BLOCK)
+    parsing = arrow.ParseOptions(delimiter=layout.separator, newlines_in_values=True)
     wanted = [*columns, *empty]
     converting = arrow.ConvertOptions(
         include_columns=wanted,
@@ -87,7 +90,12 @@ def _arrow_batches(
         if not lines.peek(1):
             return
         batch = None
-        with closing(arrow.open_csv(lines, reading, parsing, converting)) as batches:
+        asked = (lines, reading, parsing, converting)
+        with ExitStack() as stack:
+            if whole:
+                batches = arrow.read_csv(*asked).to_batches()
+            else:
+                batches = stack.enter_context(closing(arrow.open_csv(*asked)))
             for batch in batches:
                 if any(batch.column(name).null_count < len(batch) for name in empty):
                     raise _RefusedError

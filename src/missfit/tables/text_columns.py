@@ -7,6 +7,7 @@ the whole column are known: in `missfit.tables.columns`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,15 @@ def typed_frame(
     table = pa.Table.from_batches(list(batches))
     kept = set(text)
     numbers = [float(mark) for mark in na if is_number(mark)]
-    columns = []
-    for name in table.column_names:
+    names = table.column_names
+
+    def column_of(name: str) -> Any:
         column = table.column(name)
         column = column if name in kept else _typed(column, decimal)
-        columns.append(_without(column, numbers) if numbers else column)
-    names = table.column_names
-    del table
+        return _without(column, numbers) if numbers else column
+
+    with ThreadPoolExecutor() as threads:  # Arrow works without Python
+        columns = list(threads.map(column_of, names))
     return pa.Table.from_arrays(columns, names).to_pandas(self_destruct=True)
 
 
@@ -100,8 +103,10 @@ def _typed(column: Any, decimal: str) -> Any:
     numbers = numbers_of_text(column, decimal)
     if numbers is None:
         return _truths(column)
-    if not pc.all(pc.equal(pc.floor(numbers), numbers)).as_py():
-        return numbers
+    some = numbers[:1000]  # tell most columns apart
+    for part in (some, numbers):
+        if not pc.all(pc.equal(pc.floor(part), part)).as_py():
+            return numbers
     return _whole(column, numbers)
 
 

@@ -22,8 +22,9 @@ from missfit.tables.text_columns import (
     typed_frame,
 )
 
-# columns, marks of missing values, problems -> record batches of Arrow, all of text
-Batches = Callable[[Sequence[str], Sequence[str], Problems], Iterator[Any]]
+# columns, marks of missing values, problems, whether all rows are wanted at once ->
+# record batches of Arrow, all of text
+Batches = Callable[[Sequence[str], Sequence[str], Problems, bool], Iterator[Any]]
 
 
 class TextTable(NamedTuple):
@@ -76,7 +77,7 @@ def text_chunks(
     """Yield DataFrames of some columns, of at most so many rows (None: all)."""
     marks = [*MISSING, *options.na]
     problems.note(*table.notes)
-    batches = table.batches(columns, marks, problems)
+    batches = table.batches(columns, marks, problems, rows is None)
     for some in _regrouped(batches, rows):
         yield typed_frame(some, table.decimal, text, options.na)
 
@@ -88,7 +89,7 @@ def text_numbers(
     import pyarrow as pa
 
     done = 0
-    batches = table.batches(columns, MISSING, Problems())
+    batches = table.batches(columns, MISSING, Problems(), False)
     for some in _regrouped(batches, max(1, doubles // len(columns))):
         rows = pa.Table.from_batches(some)
         values = np.empty((len(rows), len(columns)))

@@ -45,8 +45,8 @@ def workbook_table(path: Path, options: ReadOptions) -> TextTable:
     header = header_of([[]] * first_row + start, where, "row")
     skip = header.row - first_row + 1
 
-    def batches(columns: Sequence[str], marks: Sequence[str], problems: Problems):
-        del problems
+    def batches(columns, marks, problems: Problems, whole: bool) -> Iterator[Any]:
+        del problems, whole  # every row is as wide as the sheet, which is read
         return _batches(sheet, skip, header, columns, set(marks))
 
     notes = [f"{path.name}: {note}" for note in header.notes]
