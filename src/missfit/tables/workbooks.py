@@ -37,17 +37,15 @@ TAG = re.compile(
 def workbook_table(path: Path, options: ReadOptions) -> TextTable:
     """Return the table of a sheet, which is read whole."""
     sheet, n_sheets = _sheet(path, options.sheet)
-    first_row = (sheet.start or (0, 0))[0]
     where = f"{path}, sheet {shown(sheet.name)}"
-    start = [_texts(row) for row in islice(sheet.iter_rows(), LOOKED_AT)]
+    start = list(islice(_rows(sheet), LOOKED_AT))
     if not start:
         raise TableError(f"{where} is empty; name another sheet, or fill it.")
-    header = header_of([[]] * first_row + start, where, "row")
-    skip = header.row - first_row + 1
+    header = header_of(start, where, "row")
 
     def batches(columns, marks, problems: Problems, whole: bool) -> Iterator[Any]:
         del problems, whole  # every row is as wide as the sheet, which is read
-        return _batches(sheet, skip, header, columns, set(marks))
+        return _batches(sheet, header, columns, set(marks))
 
     notes = [f"{path.name}: {note}" for note in header.notes]
     return TextTable(
@@ -56,7 +54,7 @@ def workbook_table(path: Path, options: ReadOptions) -> TextTable:
         ".",
         [*_which_sheet(path, sheet.name, n_sheets, options), *notes],
         batches,
-        lambda row: f"row {_row_number(sheet, skip, row) + first_row:,}",
+        lambda row: f"row {_row_number(sheet, header, row):,}",
     )
 
 
@@ -172,14 +170,13 @@ def _column_number(letters: bytes) -> int:
 
 
 def _batches(
-    sheet: Any, skip: int, header: Header, columns: Sequence[str], marks: set[str]
+    sheet: Any, header: Header, columns: Sequence[str], marks: set[str]
 ) -> Iterator[Any]:
     """Yield the rows below the header that are not empty."""
     import pyarrow as pa
 
     places = [header.names.index(name) for name in columns]
-    rows = (_texts(row) for row in islice(sheet.iter_rows(), skip, None))
-    rows = (row for row in rows if any(row))
+    rows = (row for row in islice(_rows(sheet), header.row + 1, None) if any(row))
     while some := list(islice(rows, BATCH)):
         values = [
             pa.array([None if row[j] in marks else row[j] for row in some], "str")
@@ -188,14 +185,17 @@ def _batches(
         yield pa.RecordBatch.from_arrays(values, list(columns))
 
 
-def _row_number(sheet: Any, skip: int, row: int) -> int:
+def _row_number(sheet: Any, header: Header, row: int) -> int:
     """Return the number of a row of the table among the rows of its sheet, from 1."""
-    filled = (k for k, row in enumerate(sheet.iter_rows()) if any(_texts(row)))
-    return next(islice((k for k in filled if k >= skip), row, None), skip) + 1
+    filled = (k for k, values in enumerate(_rows(sheet), 1) if any(values))
+    below = (k for k in filled if k > header.row + 1)
+    return next(islice(below, row, None), header.row + 2)
 
 
-def _texts(row: Sequence[Any]) -> list[str]:
-    return [_text(value) for value in row]
+def _rows(sheet: Any) -> Iterator[list[str]]:
+    """Yield all rows of a sheet as text, from the first column that holds a value."""
+    for row in sheet.iter_rows():
+        yield [_text(value) for value in row]
 
 
 def _text(value: Any) -> str:
