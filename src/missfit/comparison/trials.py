@@ -87,7 +87,7 @@ def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison
         notes.append(f"{max_rows:,} of {drawn_from:,} rows drawn at random")
     named = [name for name in options.reading.categorical if name in table.X.columns]
     frame = table.X.iloc[rows].reset_index(drop=True)
-    encoder = TableEncoder(categorical=named)
+    encoder = TableEncoder(categorical=named, reading=table.reading)
     X, y = encoder.fit_transform(frame), table.y[rows]
     groups = None if table.groups is None else table.groups[rows]
     fold = _folds(len(y), groups, options.n_folds, seed)

@@ -10,13 +10,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-# what pandas takes for missing by default, and the errors of a spreadsheet
-MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"]
-MISSING += ["1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a"]
-MISSING += ["nan", "null", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"]
 TRUE, FALSE = ["True", "TRUE", "true"], ["False", "FALSE", "false"]
 LARGEST_WHOLE = 2**53  # beyond, float64 takes several whole numbers for one
 
@@ -87,11 +80,6 @@ def numbers_of_text(column: Any, decimal: str) -> Any | None:
         except ArrowInvalid:
             continue
     return None
-
-
-def as_array(column: Any) -> NDArray[np.float64]:
-    """Return a column of float64 with NaN for null."""
-    return column.to_numpy(zero_copy_only=False)
 
 
 def _typed(column: Any, decimal: str) -> Any:

@@ -9,18 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.tables.arrays import is_missing
-from missfit.tables.columns import READ, Column, array_column, shown
 from missfit.tables.csv_layout import csv_layout
 from missfit.tables.csv_rows import line_of, text_batches
+from missfit.tables.marks import EVERYWHERE
+from missfit.tables.numeric_chunks import NumericChunks
 from missfit.tables.options import ReadOptions
-from missfit.tables.problems import Problems, TableError
-from missfit.tables.text_columns import (
-    MISSING,
-    as_array,
-    numbers_of_text,
-    typed_frame,
-)
+from missfit.tables.problems import Problems
+from missfit.tables.text_columns import numbers_of_text, typed_frame
 
 # columns, marks of missing values, problems, whether all rows are wanted at once ->
 # record batches of Arrow, all of text
@@ -75,7 +70,7 @@ def text_chunks(
     rows: int | None = None,
 ) -> Iterator[Any]:
     """Yield DataFrames of some columns, of at most so many rows (None: all)."""
-    marks = [*MISSING, *options.na]
+    marks = [*EVERYWHERE, *options.na]
     problems.note(*table.notes)
     batches = table.batches(columns, marks, problems, rows is None)
     for some in _regrouped(batches, rows):
@@ -85,23 +80,37 @@ def text_chunks(
 def text_numbers(
     table: TextTable, columns: Sequence[str], doubles: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield some columns as arrays of about so many numbers, NaN where missing."""
-    import pyarrow as pa
+    """Yield some columns as arrays of about so many numbers, NaN where missing.
 
-    done = 0
-    batches = table.batches(columns, MISSING, Problems(), False)
+    Where the first rows are no plain numbers, they decide how all rows are read.
+    """
+    done, first, written = 0, None, None
+    batches = table.batches(columns, EVERYWHERE, Problems(), False)
     for some in _regrouped(batches, max(1, doubles // len(columns))):
-        rows = pa.Table.from_batches(some)
-        values = np.empty((len(rows), len(columns)))
-        for j, name in enumerate(columns):
-            found = numbers_of_text(rows.column(name), table.decimal)
-            values[:, j] = (
-                as_array(found)
-                if found is not None
-                else _numbers(rows.column(name), name, table, done)
-            )
+        first = first or some
+        values = None if written else _plain_numbers(some, table.decimal)
+        if values is None:
+            if written is None:
+                start = typed_frame(first, table.decimal, ())
+                written = NumericChunks(start, table.path, table.decimal, table.line_of)
+            text = written.reading.text_columns
+            values = written.of(typed_frame(some, table.decimal, text), done)
         yield values
         done += len(values)
+
+
+def _plain_numbers(batches: list[Any], decimal: str) -> NDArray[np.float64] | None:
+    """Return columns of plain numbers as an array, None where some are not."""
+    import pyarrow as pa
+
+    rows = pa.Table.from_batches(batches)
+    values = np.empty(rows.shape)
+    for j, column in enumerate(rows.columns):
+        numbers = numbers_of_text(column, decimal)
+        if numbers is None:
+            return None
+        values[:, j] = numbers.to_numpy(zero_copy_only=False)
+    return values
 
 
 def _regrouped(batches: Iterator[Any], rows: int | None) -> Iterator[list[Any]]:
@@ -118,30 +127,3 @@ def _regrouped(batches: Iterator[Any], rows: int | None) -> Iterator[list[Any]]:
             waiting, held = [last.slice(cut)], over
     if held:
         yield waiting
-
-
-def _numbers(
-    column: Any, name: str, table: TextTable, first: int
-) -> NDArray[np.float64]:
-    """Return a column as numbers, value by value; its first row is counted."""
-    found = array_column(column.to_numpy(), name)
-    numbers = [_number(found, k, name, table, first) for k in range(len(found.values))]
-    return np.array(numbers)[found.codes]
-
-
-def _number(column: Column, k: int, name: str, table: TextTable, first: int) -> float:
-    """Return a distinct value of a column as a number."""
-    value = column.values[k]
-    if is_missing(value):
-        return np.nan
-    number = READ["number"](value)
-    number = READ["boolean"](value) if number is None else number
-    if number is None:
-        row = first + int(np.argmax(column.codes == k))
-        raise TableError(
-            f"{table.path}: column {shown(name)} holds {shown(value)} in "
-            f"{table.line_of(row)}, which is no number; encode the column as numbers, "
-            "or leave it out.",
-            column=name,
-        )
-    return number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
-from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
+from missfit.tables.columns import pandas_column, shown
+from missfit.tables.decisions import Decision, Hints, decide
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems, TableError, instead
 from missfit.tables.read import OpenTable, open_table, read_table, without_marks
+from missfit.tables.reading import Reading
+
+MOST_NOTES = 20  # on columns
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Rows to learn from: features, target, groups, and notes on what was done."""
+    """Rows to learn from: features, target, groups, and notes on what was done.
+
+    The columns of X are typed as they were read: numbers, dates, booleans, text.
+    ``reading`` says how, and is None where a table was not read here.
+    """
 
     X: Any  # pandas DataFrame
     y: NDArray[np.float64]
     target: str
     groups: NDArray | None
     notes: list[str]
+    reading: Reading | None = None  # of the features and of the target
 
 
 def read_training(
@@ -73,21 +82,40 @@ def read_training(
     with problems.collected():
         frame = _frame(table if opened is None else opened, options, problems)
     problems.refuse()
-    y = _target(frame[target], target, path)
+    assert frame is not None
+    hints = _hints(opened)
+    y, decision = _target(frame[target], target, path, options, hints)
+    reading = Reading.of(frame[features], options, hints=hints)
+    X = reading.apply(frame[features]).frame
+    reading = Reading((*reading.columns, decision.reading), len(frame))
     known = ~np.isnan(y)
-    notes = problems.notes
+    notes = [*problems.notes, *_few(reading.notes())]
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
-        frame, y = frame[known].reset_index(drop=True), y[known]
+        X, frame, y = (part[known] for part in (X, frame, y))
+        X, frame = X.reset_index(drop=True), frame.reset_index(drop=True)
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
-    return TrainingTable(frame[features], y, target, groups, notes)
+    return TrainingTable(X, y, target, groups, notes, reading)
+
+
+def _hints(opened: OpenTable | None) -> Hints:
+    """Return what a file says about its numbers: whether they have decimal commas."""
+    comma = opened is not None and opened.text is not None
+    comma = comma and opened.text.decimal == ","
+    return Hints(decimal="," if comma else "")
+
+
+def _few(notes: list[str]) -> list[str]:
+    more = len(notes) - MOST_NOTES
+    return notes[:MOST_NOTES] + ([f"{more} more notes on columns"] if more > 0 else [])
 
 
 def _frame(table: Any, options: ReadOptions, problems: Problems) -> Any:
     """Return the rows of a frame, or of a file that is open, as a pandas frame."""
     if isinstance(table, OpenTable):
-        text = options.categorical
+        said = options.kinds.items()
+        text = [name for name, kind in said if kind not in ("number", "drop")]
         return read_table(table, options, text=text, problems=problems)
     refuse_same_names(table)
     frame = table.to_pandas() if hasattr(table, "get_columns") else table
@@ -128,22 +156,30 @@ def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) ->
         )
 
 
-def _target(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
-    """Return the target as numbers, NaN where missing."""
+def _target(
+    series: Any, name: str, path: str | Path, options: ReadOptions, hints: Hints
+) -> tuple[NDArray[np.float64], Decision]:
+    """Return the target as numbers, NaN where missing, and how it was read."""
     try:
         column = pandas_column(series, name)
-        kind = kind_of(column, name, forced=False)
-        if kind in ("number", "boolean"):
-            return numbers_of(column, name, kind)
+        said = "number" if column.typed == "f" else options.kinds.get(name, "")
+        decision = decide(column, name, said=said, marks=options.na, hints=hints)
     except ValueError as error:
         raise TableError(f"{path}: the target cannot be used: {error}") from error
+    kind = decision.reading.kind
+    if kind in ("number", "boolean"):
+        return decision.reading.numbers(column).values, decision
     if kind == "empty":
         raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
-    what = {"category": "text", "date": "dates"}[kind]
+    what = "dates" if kind == "date" else "text"
     row = int(np.argmax(~column.missing))
+    held = f"{what}, such as {shown(str(series.iloc[row]))} in row {row}"
+    as_numbers = replace(decision.reading, kind="number", format=None)
+    numbers = as_numbers.numbers(column)
+    if not np.isnan(numbers.values).all():
+        held = str(as_numbers.misfits(column, numbers.unfit))
     raise TableError(
-        f"{path}: the target {shown(name)} holds {what}, such as "
-        f"{shown(str(series.iloc[row]))} in row {row}; missfit predicts numbers. "
+        f"{path}: the target {shown(name)} holds {held}; missfit predicts numbers. "
         "Encode it as numbers, or choose another target."
     )
 

@@ -41,7 +41,7 @@ def fit_table(
         raise TableError(f"a coverage of {coverage:g} is not between 0 and 1.")
     base = candidate(predictor).make(seed)
     named = [name for name in categorical if name in table.X.columns]
-    encoder = TableEncoder(categorical=named)
+    encoder = TableEncoder(categorical=named, reading=table.reading)
     X = encoder.fit_transform(table.X)
     regressor = ConformalRegressor(base, alpha=1 - coverage, random_state=seed)
     with warnings.catch_warnings():

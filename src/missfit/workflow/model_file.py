@@ -25,6 +25,7 @@ from missfit.auto.boosting import Part
 from missfit.auto.trees import FlatTrees
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.tables.reading import Reading
 from missfit.workflow.archive import (
     HEADER,
     RefusedError,
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 FORMAT = "missfit model"
-VERSION = 2
+VERSION = 3
 TRIAL_ROWS = 8  # predicted at load, so that a model that cannot predict is refused
 TRUSTED = (
     "missfit.auto.regressor.AutoRegressor",
@@ -160,6 +161,11 @@ class TableModel:
         """Return the names of the columns that the model reads, in order."""
         return [str(name) for name in self.encoder.feature_names_in_]
 
+    @property
+    def reading(self) -> Reading:
+        """Return how the columns are read, at fit and in new rows."""
+        return self.encoder.reading_
+
     def schema(self) -> dict[str, Any]:
         """Return the schema as plain data, as the file holds it."""
         seen = self.missingness
@@ -177,6 +183,7 @@ class TableModel:
                     strict=True,
                 )
             ],
+            "reading": self.reading.as_json(),
             "patterns": sorted(key.hex() for key in seen.keys),
             "patterns_seen_once": seen.n_single,
         }
@@ -196,7 +203,8 @@ def save_model(path: str | Path, model: TableModel) -> None:
         **model.schema(),
     }
     try:
-        parts = {"encoder": model.encoder, "regressor": _portable(model.regressor)}
+        encoder = _without_reading(model.encoder)
+        parts = {"encoder": encoder, "regressor": _portable(model.regressor)}
         content = packed(_skops().dumps(parts), header)
         _read(io.BytesIO(content))
     except ImportError:
@@ -233,6 +241,14 @@ def _portable(thing: Any, rounds: int | None = None) -> Any:
         other.__dict__ = {name: _portable(x) for name, x in vars(thing).items()}
         return other
     return thing
+
+
+def _without_reading(encoder: TableEncoder) -> TableEncoder:
+    """Return a copy of an encoder without its reading, which the header holds."""
+    other = copy.copy(encoder)
+    other.reading = None
+    del other.reading_
+    return other
 
 
 def load_model(path: str | Path) -> TableModel:
@@ -298,6 +314,7 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
         raise RefusedError("its encoder is of another type")
     if not isinstance(regressor, ConformalRegressor):
         raise RefusedError("its regressor is of another type")
+    encoder.reading_ = _checked_reading(encoder, header["reading"])
     missingness = Missingness(
         int(header["rows"]),
         np.array([int(column["missing"]) for column in header["columns"]]),
@@ -311,6 +328,17 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
             raise RefusedError(f"the {name} of the header are not those of the model")
     _check_counts(model)
     return model
+
+
+def _checked_reading(encoder: TableEncoder, plain: Any) -> Reading:
+    """Return the reading of a header, which must be that of the encoder's columns."""
+    reading = Reading.from_json(plain)
+    kinds = [one.kind for one in reading.columns]
+    if reading.names != [str(name) for name in encoder.feature_names_in_]:
+        raise RefusedError("its reading is of other columns than its encoder")
+    if kinds != encoder.kinds_:
+        raise RefusedError("its reading and its encoder disagree on what columns hold")
+    return reading
 
 
 def _check_counts(model: TableModel) -> None:

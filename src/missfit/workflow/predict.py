@@ -61,15 +61,14 @@ def predict_file(
     if out is not None and Path(out).suffix in (".parquet", ".feather", ".arrow"):
         raise TableError(f"{out}: predictions are written as CSV; name it .csv.")
     watch = Watch(model)
-    problems = Problems()
-    chunks = read_chunks(
-        data, model.columns, options, text=_text_columns(model), problems=problems
-    )
+    problems, text = Problems(), model.reading.text_columns
+    chunks = read_chunks(data, model.columns, options, text=text, problems=problems)
     with _sink(out) as write, contextlib.closing(chunks):
         write(HEADER)
         for frame in chunks:
             write(_lines(model, frame, watch))
             on_rows(watch.n_rows)
+        watch.refuse_misfits()
         on_end()
     for text in [*problems.notes, *watch.warnings()]:
         warn(text)
@@ -92,20 +91,11 @@ def check_columns(
         )
 
 
-def _text_columns(model: TableModel) -> list[str]:
-    kinds = zip(model.columns, model.encoder.kinds_, strict=True)
-    return [name for name, kind in kinds if kind in ("category", "identifier")]
-
-
 def _lines(model: TableModel, frame: Any, watch: Watch) -> str:
     """Return the lines of the output for a chunk of rows."""
     with _faults_of_the_model():
-        try:
-            X = model.encoder.transform(frame)
-        except ValueError as error:
-            place = f" The row numbers count from row {watch.n_rows:,} of the file."
-            raise TableError(f"{error}{place if watch.n_rows else ''}") from error
-        watch.see(frame, X)
+        X, misfits = model.encoder.transform_leniently(frame)
+        watch.see(frame, X, misfits)
         lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
         watch.kinds.update(kind.tolist())
         rows = np.column_stack([model.regressor.predict(X), lower, upper]).tolist()
