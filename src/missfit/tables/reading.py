@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,8 @@ class Reading:
     columns : tuple of ColumnReading
     n_rows : int
         The rows from which it was decided.
+    encoding, sheet : str or None
+        The encoding and the sheet that the user named, for other files of the kind.
 
     Examples
     --------
@@ -55,6 +57,8 @@ class Reading:
 
     columns: tuple[ColumnReading, ...]
     n_rows: int
+    encoding: str | None = None
+    sheet: str | None = None
 
     @classmethod
     def of(
@@ -85,7 +89,7 @@ class Reading:
     def select(self, names: Iterable[str]) -> Reading:
         """Return the reading of some columns, in this order."""
         known = {one.name: one for one in self.columns}
-        return Reading(tuple(known[name] for name in names), self.n_rows)
+        return replace(self, columns=tuple(known[name] for name in names))
 
     @property
     def names(self) -> list[str]:
@@ -161,7 +165,8 @@ class Reading:
     def as_json(self) -> dict[str, Any]:
         """Return plain data from which `from_json` makes the same reading."""
         columns = [one.as_json() for one in self.columns]
-        return {"n_rows": self.n_rows, "columns": columns}
+        named = {"encoding": self.encoding, "sheet": self.sheet}
+        return {"n_rows": self.n_rows, "columns": columns, **named}
 
     @classmethod
     def from_json(cls, plain: Any) -> Reading:
@@ -171,7 +176,11 @@ class Reading:
         if type(plain.get("n_rows")) is not int or plain["n_rows"] < 0:
             raise ValueError(f"a reading of {str(plain.get('n_rows'))[:40]} rows")
         columns = tuple(ColumnReading.from_json(one) for one in plain["columns"])
-        return cls(columns, plain["n_rows"])
+        named = [plain.get(name) for name in ("encoding", "sheet")]
+        if not all(name is None or isinstance(name, str) for name in named):
+            raise ValueError("a reading whose encoding or sheet is no name")
+        ReadOptions(encoding=named[0])  # raises where it is none
+        return cls(columns, plain["n_rows"], *named)
 
 
 def frame_columns(frame: Any) -> Iterator[tuple[str, Column]]:

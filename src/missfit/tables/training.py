@@ -87,7 +87,8 @@ def read_training(
     y, decision = _target(frame[target], target, path, options, hints)
     reading = Reading.of(frame[features], options, hints=hints)
     X = reading.apply(frame[features]).frame
-    reading = Reading((*reading.columns, decision.reading), len(frame))
+    columns = (*reading.columns, decision.reading)
+    reading = Reading(columns, len(frame), options.encoding, options.sheet)
     known = ~np.isnan(y)
     notes = [*problems.notes, *_few(reading.notes())]
     if not known.all():
@@ -101,9 +102,8 @@ def read_training(
 
 def _hints(opened: OpenTable | None) -> Hints:
     """Return what a file says about its numbers: whether they have decimal commas."""
-    comma = opened is not None and opened.text is not None
-    comma = comma and opened.text.decimal == ","
-    return Hints(decimal="," if comma else "")
+    text = opened and opened.text
+    return Hints(decimal="," if text and text.decimal == "," else "")
 
 
 def _few(notes: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def predict_file(
     out : str or Path, optional
         The CSV file to write; standard output where it is not given.
     options : ReadOptions, optional
-        How this file is to be read, where it differs from the table at fit.
+        How this file is to be read. The marks of missing values that were named at fit
+        hold too, and the encoding and the sheet where none is named here.
     warn : callable
         Called with the text of each warning, such as that of a new level.
     on_rows : callable
@@ -57,6 +59,7 @@ def predict_file(
     on_end : callable
         Called when all rows are predicted, before standard output is written.
     """
+    options = _as_at_fit(model, options or ReadOptions())
     check_columns(model, data, options)
     if out is not None and Path(out).suffix in (".parquet", ".feather", ".arrow"):
         raise TableError(f"{out}: predictions are written as CSV; name it .csv.")
@@ -73,6 +76,18 @@ def predict_file(
     for text in [*problems.notes, *watch.warnings()]:
         warn(text)
     return watch.n_rows
+
+
+def _as_at_fit(model: TableModel, options: ReadOptions) -> ReadOptions:
+    """Return options with the marks, the encoding and the sheet named at fit."""
+    reading = model.reading
+    marks = [mark for one in reading.columns for mark in one.marks]
+    return replace(
+        options,
+        na=tuple(dict.fromkeys([*options.na, *marks])),
+        encoding=options.encoding or reading.encoding,
+        sheet=options.sheet or reading.sheet,
+    )
 
 
 def check_columns(
