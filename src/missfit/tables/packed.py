@@ -23,7 +23,7 @@ PACKED = (*OPEN, ".zip")
 # A table of numbers is packed to a third or a tenth, one of mostly zeros to a
 # hundredth; what unpacks to more than this, beyond the first bytes, was made to fill
 # the memory.
-MOST_RATIO, FREE_BYTES = 200, 2**26
+MOST_RATIO, FREE_BYTES = 200, 2**24
 # how files begin that are no text, and what they are
 BEGINNINGS = {
     b"PK\x03\x04": ("a zip archive or an Excel workbook", ".zip or .xlsx"),
