@@ -243,6 +243,16 @@ def test_what_is_no_text_is_called_by_its_name(tmp_path, content, words):
         read_table(written(tmp_path, content))
 
 
+def test_a_last_row_of_sums_is_left_out_and_said(tmp_path):
+    rows = "city,n\nKöln,1\nBonn,2\n"
+    frame, notes = read(written(tmp_path, rows + "Total:,3\n"))
+    assert frame.to_dict("list") == {"city": ["Köln", "Bonn"], "n": [1, 2]}
+    assert notes[0].startswith("the last row, with 'Total:' in column 'city', is taken")
+    frame, notes = read(written(tmp_path, "city,n\nTotal,1\nBonn,2\nTotal,3\n"))
+    assert len(frame) == 3  # the name of a category
+    assert notes == []
+
+
 def test_codes_keep_their_zeros_and_their_digits(tmp_path):
     text = "zip,card,n,y\n00501,9007199254740993,1,0.5\n10001,,2,07.5\n"
     frame = read_table(written(tmp_path, text))

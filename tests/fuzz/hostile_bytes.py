@@ -1,4 +1,4 @@
-"""Hostile text files, archives and workbooks, for the cases of `hostile_files`."""
+"""Damaged bytes, hostile text files, archives and workbooks, for `hostile_files`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,36 @@ from collections.abc import Callable
 from functools import cache
 
 BOMB = 300_000_000  # bytes, of few kB
+
+
+def damaged(rng: random.Random, content: bytes) -> bytes:
+    """Return content with one kind of damage."""
+    data = bytearray(content)
+    spot = rng.randrange(len(data))
+    what = rng.randrange(8)
+    if what == 0:
+        return bytes(data[:spot])
+    if what == 1:  # a few bytes flipped
+        for _ in range(rng.choice([1, 1, 2, 5, 50])):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+    elif what == 2:  # a run of one byte
+        width = rng.choice([1, 4, 8, 64, 512])
+        data[spot : spot + width] = bytes([rng.choice([0, 255, 127])]) * width
+    elif what == 3:
+        del data[spot : spot + rng.choice([1, 8, 100])]
+    elif what == 4:
+        data[spot:spot] = rng.randbytes(rng.choice([1, 8, 100]))
+    elif what == 5:  # numbers of the footer, of a length or an offset
+        spot = max(0, len(data) - rng.randrange(1, 400))
+        number = rng.choice([2**31 - 1, 2**40, 2**63 - 1, 0])
+        data[spot : spot + 8] = number.to_bytes(8, "little")
+    elif what == 6:
+        return bytes(data[spot:]) + bytes(data[:spot])
+    else:
+        spot -= spot % 8
+        number = rng.choice([-1, 2**31, 2**62, 1 << rng.randrange(60)])
+        data[spot : spot + 8] = number.to_bytes(8, "little", signed=True)
+    return bytes(data)
 
 
 def odd_text(rng: random.Random, text: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.tables.columns import shown
 from missfit.tables.csv_layout import csv_layout
 from missfit.tables.csv_rows import line_of, text_batches
 from missfit.tables.marks import EVERYWHERE
@@ -17,6 +18,9 @@ from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems
 from missfit.tables.text_columns import numbers_of_text, typed_frame
 
+# in the last row of many spreadsheets
+SUMS = {"total", "totals", "sum", "sums", "summe", "gesamt", "somme", "totale", "suma"}
+SUMS |= {"grand total", "total général", "gran total"}
 # columns, marks of missing values, problems, whether all rows are wanted at once ->
 # record batches of Arrow, all of text
 Batches = Callable[[Sequence[str], Sequence[str], Problems, bool], Iterator[Any]]
@@ -74,7 +78,27 @@ def text_chunks(
     problems.note(*table.notes)
     batches = table.batches(columns, marks, problems, rows is None)
     for some in _regrouped(batches, rows):
+        some = _without_sums(some, problems) if rows is None else some
         yield typed_frame(some, table.decimal, text, options.na)
+
+
+def _without_sums(batches: list[Any], problems: Problems) -> list[Any]:
+    """Leave out a last row that says that it is the sum of the others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = pa.Table.from_batches(batches)
+    last = rows.slice(len(rows) - 1).to_pylist()[0]
+    for name, value in last.items():
+        if value and value.strip().rstrip(":").casefold() in SUMS:
+            if pc.sum(pc.equal(rows.column(name), value)).as_py() > 1:  # a category
+                continue
+            problems.note(
+                f"the last row, with {shown(value)} in column {shown(name)}, is taken "
+                "as a sum of the others and left out"
+            )
+            return rows.slice(0, len(rows) - 1).to_batches() or batches
+    return batches
 
 
 def text_numbers(
