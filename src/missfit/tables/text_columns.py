@@ -48,6 +48,13 @@ def typed_frame(
     return pa.Table.from_arrays(columns, names).to_pandas(self_destruct=True)
 
 
+def arrow_functions() -> Any:
+    """Return Arrow's functions, which are made at run time, so that no type is known."""
+    import pyarrow.compute
+
+    return pyarrow.compute
+
+
 def is_number(text: str) -> bool:
     """Whether a text is a number to Python.
 
@@ -67,8 +74,9 @@ def numbers_of_text(column: Any, decimal: str) -> Any | None:
     Where the decimals come after a comma, points stand between thousands or dates, and
     are not read here.
     """
-    import pyarrow.compute as pc
     from pyarrow import ArrowInvalid
+
+    pc = arrow_functions()
 
     if decimal == ",":
         if pc.any(pc.match_substring(column, ".")).as_py():
@@ -84,7 +92,7 @@ def numbers_of_text(column: Any, decimal: str) -> Any | None:
 
 def _typed(column: Any, decimal: str) -> Any:
     """Return a column of text as numbers or booleans where all of it is such."""
-    import pyarrow.compute as pc
+    pc = arrow_functions()
 
     if column.null_count == len(column):
         return pc.cast(column, "f8")
@@ -100,8 +108,9 @@ def _typed(column: Any, decimal: str) -> Any:
 
 def _whole(column: Any, numbers: Any) -> Any:
     """Return whole numbers as integers; codes and what float64 cuts stay text."""
-    import pyarrow.compute as pc
     from pyarrow import ArrowInvalid
+
+    pc = arrow_functions()
 
     padded = pc.and_(pc.starts_with(column, "0"), pc.greater(pc.utf8_length(column), 1))
     padded = pc.and_(padded, pc.invert(pc.match_substring(column, ".")))
@@ -117,7 +126,7 @@ def _whole(column: Any, numbers: Any) -> Any:
 
 
 def _beyond(numbers: Any) -> bool:
-    import pyarrow.compute as pc
+    pc = arrow_functions()
 
     ends = pc.min_max(numbers).as_py()
     return max(-(ends["min"] or 0), ends["max"] or 0) >= LARGEST_WHOLE
@@ -126,7 +135,8 @@ def _beyond(numbers: Any) -> bool:
 def _truths(column: Any) -> Any:
     """Return True and False as booleans where a column holds nothing else."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    pc = arrow_functions()
 
     first = pc.index(column.is_valid(), True).as_py()
     if column[first].as_py() not in [*TRUE, *FALSE]:
@@ -140,7 +150,8 @@ def _truths(column: Any) -> Any:
 def _without(column: Any, numbers: list[float]) -> Any:
     """Return a column of numbers with null for some of them."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    pc = arrow_functions()
 
     if not pa.types.is_floating(column.type) and not pa.types.is_integer(column.type):
         return column

@@ -16,7 +16,7 @@ from missfit.tables.marks import EVERYWHERE
 from missfit.tables.numeric_chunks import NumericChunks
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems
-from missfit.tables.text_columns import numbers_of_text, typed_frame
+from missfit.tables.text_columns import arrow_functions, numbers_of_text, typed_frame
 
 # in the last row of many spreadsheets
 SUMS = {"total", "totals", "sum", "sums", "summe", "gesamt", "somme", "totale", "suma"}
@@ -85,7 +85,8 @@ def text_chunks(
 def _without_sums(batches: list[Any], problems: Problems) -> list[Any]:
     """Leave out a last row that says that it is the sum of the others."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    pc = arrow_functions()
 
     rows = pa.Table.from_batches(batches)
     last = rows.slice(len(rows) - 1).to_pylist()[0]
