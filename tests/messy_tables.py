@@ -57,7 +57,9 @@ def clean_table(n=300, seed=0):
 
 def written(series, write, missing=""):
     """Return a column as text, value by value."""
-    return pd.Series([missing if pd.isna(v) else write(v) for v in series], dtype=object)
+    return pd.Series(
+        [missing if pd.isna(v) else write(v) for v in series], dtype=object
+    )
 
 
 def as_text(frame):
@@ -120,7 +122,9 @@ def negatives(frame, rng):
     text["balance"] = written(
         frame["balance"], lambda v: f"({-v:,.2f})" if v < 0 else f"{v:,.2f}"
     )
-    text[TARGET] = written(frame[TARGET], lambda v: f"{v:,.2f}".lstrip("-") + "-" * (v < 0))
+    text[TARGET] = written(
+        frame[TARGET], lambda v: f"{v:,.2f}".lstrip("-") + "-" * (v < 0)
+    )
     return text, {}
 
 
@@ -142,7 +146,9 @@ def booleans(frame, rng):
     )
     text["renovated"] = written(
         frame["renovated"],
-        lambda v: rng.choice(["yes", "Y", "TRUE", "1"] if v else ["No", "n", "false", "0"]),
+        lambda v: rng.choice(
+            ["yes", "Y", "TRUE", "1"] if v else ["No", "n", "false", "0"]
+        ),
     )
     return text, {}
 
@@ -169,7 +175,10 @@ def month_names(frame, rng):
         month = MONTHS[language].split()[day.month - 1]
         if language == "en":
             return rng.choice(
-                [f"{month} {day.day}, {day.year}", f"{day.day:02}-{month[:3]}-{day.year}"]
+                [
+                    f"{month} {day.day}, {day.year}",
+                    f"{day.day:02}-{month[:3]}-{day.year}",
+                ]
             )
         return f"{day.day}{'.' * (language == 'de')} {month} {day.year}"
 
@@ -181,7 +190,9 @@ def short_years(frame, rng):
     text = as_text(frame)
     text["built"] = written(
         frame["built"],
-        lambda day: rng.choice(["{:%d.%m.%y}", "{:%d/%m/%y}", "{:%d-%m-%y}"]).format(day),
+        lambda day: rng.choice(["{:%d.%m.%y}", "{:%d/%m/%y}", "{:%d-%m-%y}"]).format(
+            day
+        ),
     )
     return text, {}
 
@@ -230,7 +241,9 @@ def mixed_column(frame, rng):
     )
     text["built"] = written(
         frame["built"],
-        lambda day: rng.choice(["{:%Y-%m-%d}", "{:%d.%m.%Y}", "{:%d %b %Y}"]).format(day),
+        lambda day: rng.choice(["{:%Y-%m-%d}", "{:%d.%m.%Y}", "{:%d %b %Y}"]).format(
+            day
+        ),
     )
     return text, {}
 
@@ -238,10 +251,14 @@ def mixed_column(frame, rng):
 def spreadsheet(frame, rng):
     text = as_text(frame)
     for name in ("income", "balance", TARGET):
-        text[name] = written(frame[name], lambda v: f"{grouped(v, '.', ',')} €", "#DIV/0!")
+        text[name] = written(
+            frame[name], lambda v: f"{grouped(v, '.', ',')} €", "#DIV/0!"
+        )
     for name in ("area", "distance"):
         text[name] = written(frame[name], lambda v: plain(v).replace(".", ","), "#REF!")
-    text["rate"] = written(frame["rate"], lambda v: f"{v:.1f}%".replace(".", ","), "#N/A")
+    text["rate"] = written(
+        frame["rate"], lambda v: f"{v:.1f}%".replace(".", ","), "#N/A"
+    )
     text["built"] = written(frame["built"], lambda day: f"{day:%d.%m.%Y}", "-")
     for name in ("garden", "renovated"):
         text[name] = written(frame[name], lambda v: "ja" if v else "nein", "")

@@ -132,7 +132,9 @@ def test_a_value_that_does_not_fit_is_missing_and_named_by_its_row_in_the_file(
     model = folder / "model.skops"
     code, out, err = run(capsys, "predict", model, tmp_path / "odd.csv")
     assert code == 0
-    assert "2 values that are no number ('old' in row 150 and 1 more), taken as mi" in err
+    assert (
+        "2 values that are no number ('old' in row 150 and 1 more), taken as mi" in err
+    )
     assert out == run(capsys, "predict", model, tmp_path / "empty.csv")[1]
 
 

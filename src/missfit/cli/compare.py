@@ -14,7 +14,7 @@ from missfit.cli.options import (
     positive,
     read_options,
 )
-from missfit.terminal import Status, note, tell
+from missfit.terminal import Status, note, note_lines, tell
 
 if TYPE_CHECKING:
     from missfit.comparison.options import CompareOptions
@@ -132,7 +132,8 @@ class _TrialTable:
         """Print how the table was read, and the head of the results."""
         self.status.clear()
         self.waiting = list(candidates)
-        for text in [*comparison.notes, *comparison.encoder.describe()]:
+        note_lines((comparison.encoder.reading or comparison.encoder.reading_).table())
+        for text in comparison.notes:
             note(text)
         width = max(len(one.name) for one in candidates)
         self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from missfit.cli.options import add_table_options, check_new_file, read_options
-from missfit.terminal import Status, note, tell
+from missfit.terminal import Status, note, note_lines, tell
 
 
 def add_fit(commands) -> None:
@@ -64,7 +64,9 @@ def _fit(arguments) -> None:
         )
         status.show(f"writing {arguments.model}")
         save_model(arguments.model, model)
-    for text in [*table.notes, *model.encoder.describe()]:
+    if table.reading is not None:
+        note_lines(table.reading.table())
+    for text in table.notes:
         note(text)
     tell(
         f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "

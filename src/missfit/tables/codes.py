@@ -55,8 +55,8 @@ def is_id_name(name: str) -> bool:
     >>> is_id_name("house_id"), is_id_name("Unnamed: 0"), is_id_name("width")
     (True, True, False)
     """
-    words = words_of(name)
-    plain = name.strip().lower() in _ID_NAMES or " ".join(words) in _ID_NAMES
+    words, name = words_of(name), name.strip().lower()
+    plain = name in _ID_NAMES or " ".join(words) in _ID_NAMES or "#" in name
     return plain or not _ID_WORDS.isdisjoint(words)
 
 

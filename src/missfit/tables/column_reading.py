@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -96,6 +96,9 @@ class ColumnReading:
         How many values were missing, with those taken as missing.
     notes : tuple of str
         What a reader of the table should know, as sentences without a full stop.
+    spellings : mapping of str to str
+        Of levels that are written in several ways, such as Paris and PARIS: the most
+        frequent way, by the level in small letters.
     """
 
     name: str
@@ -106,6 +109,7 @@ class ColumnReading:
     example: str = ""
     missing: int = 0
     notes: tuple[str, ...] = ()
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
     def describe(self) -> str:
         """Return the kind, and how it is written.
@@ -134,10 +138,12 @@ class ColumnReading:
 
     def levels(self, column: Column) -> list[str | None]:
         """Text of each distinct value of a column of objects, None for missing ones."""
-        return [
+        levels = (
             None if level is None or self.is_mark(level) else _level(level)
             for level in column.levels()
-        ]
+        )
+        known = self.spellings
+        return [one and known.get(one.casefold(), one) for one in levels]
 
     def numbers(self, column: Column) -> Numbers:
         """Return a column of numbers, truth values or dates as numbers."""
@@ -243,6 +249,7 @@ class ColumnReading:
             plain["format"] |= _plain(asdict(self.format))
         plain |= {"marks": list(self.marks), "sentinels": list(self.sentinels)}
         plain |= {"example": self.example, "missing": self.missing}
+        plain |= {"spellings": dict(self.spellings)}
         return {**plain, "notes": list(self.notes)}
 
     @classmethod
@@ -253,7 +260,8 @@ class ColumnReading:
         missing = plain.get("missing")
         _check(type(missing) is int and missing >= 0, f"{missing!r} missing values")
         sentinels = _list(plain, "sentinels", (int, float))
-        form = plain.get("format")
+        form, spellings = plain.get("format"), plain.get("spellings")
+        _check(isinstance(spellings, Mapping), "spellings that are no table")
         return cls(
             _text(plain.get("name")),
             plain["kind"],
@@ -263,6 +271,7 @@ class ColumnReading:
             _text(plain.get("example")),
             missing,
             tuple(_text(note) for note in _list(plain, "notes", (str,))),
+            {_text(one): _text(other) for one, other in spellings.items()},
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ MANY = 30  # levels of a category
 WORDS_OF_TEXT = 3  # words in a value of free text
 MOST_TRUTHS = 40  # words for yes and no that can differ in case and language
 CLOCK = ClockFormat()
+_TWO_UNITS = re.compile(r"\d ?[dhDH][a-zA-Z]* ?\d+ ?[mM]")  # 2h 30m
 COMPACT = DateFormat(("%Y%m%d",))  # 20200131
 
 
@@ -226,8 +228,7 @@ def _numbers(
         form = None if found.format.is_plain() else found.format
         reading = replace(start, kind="number", format=form, notes=found.notes)
         ways = [_way(reading, distinct, found.values, found.ambiguous)]
-    clocks = sum(":" in text for text in texts)
-    if clocks > 0.5 * len(texts):
+    if any(":" in text or _TWO_UNITS.search(text) for text in texts[:MOST_TRUTHS]):
         ways.append(_way(replace(start, kind="number", format=CLOCK), distinct))
     return ways
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from missfit.tables.arrays import is_missing
 from missfit.tables.column_reading import ColumnReading, Numbers
 from missfit.tables.columns import Column, shown
-from missfit.tables.marks import is_mark
+from missfit.tables.marks import is_mark, is_sign
 from missfit.tables.sentinels import Pile, sentinels_in
 
+LEAST_FOLDED = 3  # letters of a level; m and M may be two
 MOST_MARKS = 3  # words taken as missing that a note names
 
 
@@ -67,11 +69,31 @@ def completed(
     """
     if reading.kind in ("number", "date", "boolean"):
         return _completed_numbers(reading, column, numbers)
+    if reading.kind == "category":
+        reading = _with_spellings(reading, column.as_objects())
     seen = np.flatnonzero(reading.seen(column)) if reading.kind != "empty" else []
     if not len(seen):
         reading = replace(reading, kind="empty", format=None)
     example = _written(column, int(seen[0])) if len(seen) else ""
+    if reading.kind == "category" and example:
+        levels = set(reading.levels(column.as_objects())) - {None}
+        example = f"{example} ({len(levels):,} levels)"
     return replace(reading, example=example, missing=len(column.missing) - len(seen))
+
+
+def _with_spellings(reading: ColumnReading, column: Column) -> ColumnReading:
+    """Return a reading that takes Paris, PARIS and paris for one level."""
+    ways: dict[str, Counter[str]] = {}
+    for level, n in zip(reading.levels(column), column.counts(), strict=True):
+        if level is not None and len(level) >= LEAST_FOLDED:
+            ways.setdefault(level.casefold(), Counter())[level] += n
+    several = {folded: found for folded, found in ways.items() if len(found) > 1}
+    if not several:
+        return reading
+    same = {folded: found.most_common(1)[0][0] for folded, found in several.items()}
+    some = ", ".join(map(shown, next(iter(several.values()))))
+    note = f"{len(same):,} levels written in several ways, such as {some}, put together"
+    return replace(reading, spellings=same, notes=(*reading.notes, note))
 
 
 def _completed_numbers(
@@ -151,7 +173,9 @@ def _marks_found(reading: ColumnReading, column: Column) -> list[str]:
     found = [
         f"{shown(value)} in {rows[k]:,} rows"
         for k, value in enumerate(column.values)
-        if isinstance(value, str) and not is_mark(value) and reading.is_mark(value)
+        if isinstance(value, str)
+        and reading.is_mark(value)
+        and not (is_mark(value) or is_sign(value))
     ]
     more = len(found) - MOST_MARKS
     some = ", ".join(found[:MOST_MARKS]) + (f" and {more} more" if more > 0 else "")

@@ -235,10 +235,12 @@ def _hints(readings: Sequence[ColumnReading], hints: Hints) -> Hints:
     for one in readings:
         if isinstance(one.format, NumberFormat) and one.format.decimal == ",":
             decimals.add(",")
+        elif one.kind == "number" and "." in one.example.split(" = ")[0]:
+            decimals.add(".")
         if isinstance(one.format, DateFormat):
             firsts |= {form[:2] for form in one.format.formats if form[3:5] in "%d%m"}
     firsts &= {"%d", "%m"}
-    decimal = hints.decimal or "".join(decimals)
+    decimal = hints.decimal or ("," if "," in decimals else "".join(decimals))
     first = hints.first or (firsts.pop() if len(firsts) == 1 else "")
     return Hints(decimal, first or ("%d" if decimal == "," else ""))
 

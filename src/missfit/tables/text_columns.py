@@ -49,7 +49,7 @@ def typed_frame(
 
 
 def arrow_functions() -> Any:
-    """Return Arrow's functions, which are made at run time, so that no type is known."""
+    """Return the functions of Arrow, which are made at run time: no type is known."""
     import pyarrow.compute
 
     return pyarrow.compute

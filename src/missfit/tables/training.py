@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
 from missfit.tables.columns import pandas_column, shown
-from missfit.tables.decisions import Decision, Hints, decide
+from missfit.tables.decisions import Hints
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems, TableError, instead
 from missfit.tables.read import OpenTable, open_table, read_table, without_marks
@@ -83,12 +83,10 @@ def read_training(
         frame = _frame(table if opened is None else opened, options, problems)
     problems.refuse()
     assert frame is not None
-    hints = _hints(opened)
-    y, decision = _target(frame[target], target, path, options, hints)
-    reading = Reading.of(frame[features], options, hints=hints)
-    X = reading.apply(frame[features]).frame
-    columns = (*reading.columns, decision.reading)
-    reading = Reading(columns, len(frame), options.encoding, options.sheet)
+    asked = (target, path, options, _hints(opened))
+    reading, y = _decided(frame[[*features, target]], *asked)
+    reading = replace(reading, encoding=options.encoding, sheet=options.sheet)
+    X = reading.select(features).apply(frame[features]).frame
     known = ~np.isnan(y)
     notes = [*problems.notes, *_few(reading.notes())]
     if not known.all():
@@ -156,30 +154,33 @@ def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) ->
         )
 
 
-def _target(
-    series: Any, name: str, path: str | Path, options: ReadOptions, hints: Hints
-) -> tuple[NDArray[np.float64], Decision]:
-    """Return the target as numbers, NaN where missing, and how it was read."""
-    try:
-        column = pandas_column(series, name)
-        said = "number" if column.typed == "f" else options.kinds.get(name, "")
-        decision = decide(column, name, said=said, marks=options.na, hints=hints)
-    except ValueError as error:
-        raise TableError(f"{path}: the target cannot be used: {error}") from error
-    kind = decision.reading.kind
-    if kind in ("number", "boolean"):
-        return decision.reading.numbers(column).values, decision
-    if kind == "empty":
-        raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
-    what = "dates" if kind == "date" else "text"
+def _decided(
+    frame: Any, target: str, path: str | Path, options: ReadOptions, hints: Hints
+) -> tuple[Reading, NDArray[np.float64]]:
+    """Return how a frame is read, and its target as numbers, NaN where missing."""
+    column = pandas_column(frame[target], target)
+    if column.typed == "f":  # numbers may be called as ids are
+        kinds = {**options.kinds, target: "number"}
+        options = replace(options, kinds=kinds)
+    reading = Reading.of(frame, options, hints=hints)
+    one = reading[target]
+    if one.kind in ("number", "boolean"):
+        return reading, one.numbers(column).values
+    if one.kind == "empty":
+        raise TableError(
+            f"the target {shown(target)} is missing in every row of {path}."
+        )
     row = int(np.argmax(~column.missing))
-    held = f"{what}, such as {shown(str(series.iloc[row]))} in row {row}"
-    as_numbers = replace(decision.reading, kind="number", format=None)
+    example = shown(str(frame[target].iloc[row]))
+    held = (
+        f"{'dates' if one.kind == 'date' else 'text'}, such as {example} in row {row}"
+    )
+    as_numbers = replace(one, kind="number", format=None)
     numbers = as_numbers.numbers(column)
     if not np.isnan(numbers.values).all():
         held = str(as_numbers.misfits(column, numbers.unfit))
     raise TableError(
-        f"{path}: the target {shown(name)} holds {held}; missfit predicts numbers. "
+        f"{path}: the target {shown(target)} holds {held}; missfit predicts numbers. "
         "Encode it as numbers, or choose another target."
     )
 

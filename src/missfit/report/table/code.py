@@ -43,7 +43,7 @@ def reproducing_code(
     table = _call(
         "read_training", str(path), comparison.target, *said, group=options.group
     )
-    encoder = _call("missfit.TableEncoder", categorical=comparison.encoder.categorical)
+    encoder = "missfit.TableEncoder(reading=table.reading)"
     model = candidate.code.format(seed=comparison.seed)
     folds = _call(kind, comparison.n_folds, shuffle=True, random_state=comparison.seed)
     lines = [
