@@ -107,6 +107,7 @@ def read_table(
     path: str | Path | OpenTable,
     options: ReadOptions | None = None,
     *,
+    columns: Sequence[str] | None = None,
     text: Sequence[str] = (),
     problems: Problems | None = None,
 ) -> Any:
@@ -125,6 +126,8 @@ def read_table(
         ``*.parquet`` files are read in the order of their names.
     options : ReadOptions, optional
         Encoding, sheet and marks of missing values, where they are known.
+    columns : sequence of str, optional
+        The columns to read; all if None.
     text : sequence of str
         Columns of a text file or a workbook to read as text, whatever they look like.
     problems : Problems, optional
@@ -132,7 +135,8 @@ def read_table(
     """
     table = path if isinstance(path, OpenTable) else open_table(path, options)
     asked = {"text": text, "rows": None, "problems": problems}
-    chunks = list(read_chunks(table, table.names, options, **asked))
+    columns = table.names if columns is None else columns
+    chunks = list(read_chunks(table, columns, options, **asked))
     if not chunks:
         raise TableError(f"{table.parts[0]} has a header and no rows; add rows.")
     if len(chunks) == 1:

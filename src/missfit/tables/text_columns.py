@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 TRUE, FALSE = ["True", "TRUE", "true"], ["False", "FALSE", "false"]
+FEW_ROWS = 2_000  # below, threads take longer to begin than a column to read
 LARGEST_WHOLE = 2**53  # beyond, float64 takes several whole numbers for one
 
 
@@ -43,8 +44,11 @@ def typed_frame(
         column = column if name in kept else _typed(column, decimal)
         return _without(column, numbers) if numbers else column
 
-    with ThreadPoolExecutor() as threads:  # Arrow works without Python
-        columns = list(threads.map(column_of, names))
+    if len(table) < FEW_ROWS:
+        columns = list(map(column_of, names))
+    else:
+        with ThreadPoolExecutor() as threads:  # Arrow works without Python
+            columns = list(threads.map(column_of, names))
     return pa.Table.from_arrays(columns, names).to_pandas(self_destruct=True)
 
 

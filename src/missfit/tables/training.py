@@ -114,7 +114,9 @@ def _frame(table: Any, options: ReadOptions, problems: Problems) -> Any:
     if isinstance(table, OpenTable):
         said = options.kinds.items()
         text = [name for name, kind in said if kind not in ("number", "drop")]
-        return read_table(table, options, text=text, problems=problems)
+        kept = [name for name in table.names if name not in options.left_out]
+        asked = {"columns": kept, "text": text, "problems": problems}
+        return read_table(table, options, **asked)
     refuse_same_names(table)
     frame = table.to_pandas() if hasattr(table, "get_columns") else table
     return without_marks(frame, options.na)
