@@ -121,7 +121,7 @@ def test_a_file_made_to_fill_the_memory_is_refused(tmp_path, monkeypatch, name):
     pack = {"gz": lambda t: gzip.compress(t, 9), "xz": lambda t: lzma.compress(t)}
     ending = name.rpartition(".")[2]
     content = pack[ending](text) if ending in pack else zipped({"a.csv": text})
-    with pytest.raises(TableError, match="unpacks to more than 200 times its size"):
+    with pytest.raises(TableError, match="unpacks to more than 100 times its size"):
         for _ in read_chunks(written(tmp_path, content, name), ["a"]):
             pass
 

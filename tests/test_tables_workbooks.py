@@ -164,7 +164,7 @@ def test_a_workbook_made_to_fill_the_memory_is_refused(book, monkeypatch):
         rows = b"<row><c><v>1</v></c></row>" * 2**18  # 7 MB in less than 25 kB
         return part.replace(b"</sheetData>", rows + b"</sheetData>")
 
-    with pytest.raises(TableError, match="unpacks to more than 200 times its size"):
+    with pytest.raises(TableError, match="unpacks to more than 100 times its size"):
         read_table(changed(book, change))
 
 

@@ -20,10 +20,9 @@ DAMAGED += (NotImplementedError, RuntimeError)  # of zipfile: a method, a passwo
 TEXT = (".csv", ".tsv", ".txt")
 OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 PACKED = (*OPEN, ".zip")
-# A table of numbers is packed to a third or a tenth, one of mostly zeros to a
-# hundredth; what unpacks to more than this, beyond the first bytes, was made to fill
-# the memory.
-MOST_RATIO, FREE_BYTES = 200, 2**24
+# A table of numbers is packed to a third or a tenth, one of 98 % zeros to a 44th;
+# what unpacks to more than this, beyond the first bytes, was made to fill the memory.
+MOST_RATIO, FREE_BYTES = 100, 2**24
 # how files begin that are no text, and what they are
 BEGINNINGS = {
     b"PK\x03\x04": ("a zip archive or an Excel workbook", ".zip or .xlsx"),

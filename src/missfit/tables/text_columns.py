@@ -49,7 +49,10 @@ def typed_frame(
     else:
         with ThreadPoolExecutor() as threads:  # Arrow works without Python
             columns = list(threads.map(column_of, names))
-    return pa.Table.from_arrays(columns, names).to_pandas(self_destruct=True)
+    try:
+        return pa.Table.from_arrays(columns, names).to_pandas(self_destruct=True)
+    except pa.ArrowException as error:  # of values that have no room
+        raise MemoryError(str(error)) from error
 
 
 def arrow_functions() -> Any:
