@@ -15,10 +15,12 @@ BOMS = {
 # In UTF-16, digits, separators and the letters of most of Europe have one byte that is
 # nought, always the first or always the second of the two.
 LEAST_NULS, MOST_OTHER_NULS = 0.4, 0.02
-# cp1252 as browsers read it: its five bytes that mean nothing are those of latin-1
-CP1252 = "".join(
-    bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256)
-)
+# cp1252 as browsers read it: latin-1 but for 27 of these 32 bytes; the other five mean
+# nothing in cp1252
+CP1252 = {
+    byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte)
+    for byte in range(0x80, 0xA0)
+}
 
 
 class NotThisEncodingError(ValueError):
@@ -130,9 +132,7 @@ class Recoder:
     def _set(self, encoding: str) -> None:
         self.encoding = codecs.lookup(encoding).name
         if self.encoding == "cp1252":
-            self.decode = lambda block, _: codecs.charmap_decode(
-                block, "strict", CP1252
-            )[0]
+            self.decode = lambda block, _: block.decode("latin-1").translate(CP1252)
             return
         decoder = codecs.getincrementaldecoder(encoding)()
 
