@@ -1,5 +1,7 @@
 """Numbers as people write them, beside what Python says they are."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,6 +90,12 @@ def test_numbers_that_can_be_read_two_ways_follow_the_other_columns_or_say_so():
     assert "'1.234'" in note or "1.234 can be read in two ways" in note
 
 
+def test_times_of_day_of_a_spreadsheet_are_hours():
+    reading, values = read([datetime.time(14, 30), datetime.time(8), None])
+    assert reading.kind == "number"
+    assert values.tolist()[:2] == [14.5, 8]
+
+
 def test_shares_beside_percents_are_made_percents_and_that_is_said():
     reading, values = read(["12%", "50 %", "0.25", "80%"])
     assert values.tolist() == [12, 50, 25, 80]
@@ -96,7 +104,7 @@ def test_shares_beside_percents_are_made_percents_and_that_is_said():
     )
     reading, values = read(["12%", "50", "80%"])
     assert values.tolist() == [12, 50, 80]
-    assert reading.notes == ("1 numbers without a unit were taken as %",)
+    assert reading.notes == ("1 number without a unit taken as %",)
 
 
 def test_units_that_do_not_go_together_are_named_by_their_rows():

@@ -71,10 +71,12 @@ def test_codes_and_ids_are_not_numbers():
             "remark": [f"this is remark number {k}" for k in range(n)],
             "store_id": rng.integers(1, 5, n),
             "width": rng.permutation(10**6)[:n],
+            "price_index": rng.permutation(10**6)[:n],
+            "income_of_zip": rng.permutation(10**6)[:n],
         }
     )
     expected = ["identifier", "identifier", "number", "number", "category", "category"]
-    expected += ["number", "identifier", "text", "number", "number"]
+    expected += ["number", "identifier", "text", "number", "number", "number", "number"]
     reading = Reading.of(frame)
     assert [one.kind for one in reading.columns] == expected
     out = TableEncoder().set_output(transform="pandas").fit_transform(frame)

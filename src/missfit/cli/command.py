@@ -38,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with patient_streams() as out:
         try:
             arguments = command_parser().parse_args(argv)
+            arguments.argv = sys.argv[1:] if argv is None else list(argv)
             code = arguments.command(arguments) or 0
         except KeyboardInterrupt:
             note("interrupted")

@@ -13,6 +13,7 @@ from missfit.terminal import note
 from missfit.writing import check_writable, same_file
 
 JOBS_PER_CORE = 4  # more processes than this wait for each other and fill the memory
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 TABLE_HELP = (
     "The table: a CSV or other text file, an Excel workbook, a Parquet or Feather file."
 )
@@ -38,6 +39,36 @@ def seed(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or int(text[:20]) >= 2**32:
         raise argparse.ArgumentTypeError(f"{shown(text)} is not between 0 and 2^32 - 1")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """Return the seconds that a text is, such as 90, 90s, 1.5m or 2h.
+
+    >>> seconds("90"), seconds("1.5m"), seconds("2h")
+    (90.0, 90.0, 7200.0)
+    """
+    number, unit = text.strip(), 1.0
+    if number[-1:] in UNITS:
+        number, unit = number[:-1], UNITS[number[-1]]
+    try:
+        value = float(number) * unit
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is no time; give one such as 90s, 10m or 1h"
+        )
+    return value
+
+
+def names(texts: Sequence[str]) -> list[str]:
+    """Return names that were given one by one, or several with commas between them.
+
+    >>> names(["a, b", "c"])
+    ['a', 'b', 'c']
+    """
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    return list(dict.fromkeys(part for part in parts if part))
 
 
 def jobs_of(wanted: int | None) -> int:
@@ -84,10 +115,15 @@ def check_place(option: str, path: Path, inputs: Sequence[str | Path] = ()) -> N
         raise UsageError(f"{option}: {error}") from error
 
 
-def add_table_options(parser) -> None:
+def add_table_options(parser, *, needs_target: bool = True) -> None:
     """Add the options of the commands that learn from a table."""
     parser.add_argument("data", help=TABLE_HELP)
-    parser.add_argument("--target", required=True, help="The column to predict.")
+    parser.add_argument(
+        "--target",
+        required=needs_target,
+        metavar="COLUMN",
+        help="The column to predict.",
+    )
     _add_column_options(parser)
     add_file_options(parser)
     parser.add_argument(
@@ -95,6 +131,12 @@ def add_table_options(parser) -> None:
         metavar="COLUMN",
         help="Hold out rows together that have the same value in this column. The "
         "column itself is not used to predict.",
+    )
+    parser.add_argument(
+        "--time",
+        metavar="COLUMN",
+        help="Learn from the past and test on what follows. This column holds the time "
+        "of each row, as dates or numbers, and is not used to predict.",
     )
     add_seed(parser)
 

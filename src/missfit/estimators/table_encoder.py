@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.moments.patterns import variable_mask
 from missfit.tables.arrays import masked_rows, refuse_same_names
 from missfit.tables.column_reading import ColumnReading, Misfits
 from missfit.tables.columns import (
@@ -248,6 +249,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 out[:, place] = numbers[:, None]
                 found.append(one.misfits(column, unfit))
         return out, [one for one in found if one is not None]
+
+    def mask(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return the mask of the variables, one bit each, of rows after `transform`."""
+        check_is_fitted(self)
+        return variable_mask(X, self.variables_)
 
     def _dummies(self, column: Column, one: ColumnReading, j: int) -> NDArray:
         """Columns of 0 and 1 for all levels of variable j but the first."""

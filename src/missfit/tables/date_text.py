@@ -193,7 +193,7 @@ def hours(texts: Sequence[str]) -> NDArray[np.float64]:
         some = pd.Series([clock[i] for i in todo], dtype=object)
         read = pd.to_datetime(some, format=form, errors="coerce")
         out[todo] = (read - read.dt.normalize()).dt.total_seconds() / 3600
-    spans = [i for i in np.flatnonzero(np.isnan(out)) if is_span(texts[i])]
+    spans = [i for i, x in enumerate(out) if np.isnan(x) and is_span(texts[i])]
     if spans:
         some = [texts[i].casefold().replace("mins", "min") for i in spans]
         read = pd.to_timedelta(pd.Series(some), errors="coerce")

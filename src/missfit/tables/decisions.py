@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from missfit.tables.codes import are_ids, are_padded, is_code_name, is_whole
 from missfit.tables.column_reading import ColumnReading
-from missfit.tables.columns import Column, days_of_object, shown
+from missfit.tables.columns import Column, days_of_object, hours_of_object, shown
 from missfit.tables.date_order import Dates, date_format
 from missfit.tables.date_text import ClockFormat, DateFormat
 from missfit.tables.details import Distinct, completed
@@ -145,7 +145,7 @@ def _refuse_strange(distinct: Distinct, column: Column, name: str) -> None:
         number = isinstance(value, (str, int, float, np.number, np.bool_))
         if number or type(value).__name__ in ("Decimal", "Fraction"):
             continue
-        if days_of_object(value) is None:
+        if days_of_object(value) is None and hours_of_object(value) is None:
             raise ValueError(
                 f"column {name!r} holds a {type(value).__name__}, {shown(value)}; only "
                 "numbers, booleans, dates and text are understood. Encode or drop it."

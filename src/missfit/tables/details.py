@@ -77,7 +77,7 @@ def completed(
     example = _written(column, int(seen[0])) if len(seen) else ""
     if reading.kind == "category" and example:
         levels = set(reading.levels(column.as_objects())) - {None}
-        example = f"{example} ({len(levels):,} levels)"
+        example = f"{example} ({_count(len(levels), 'level')})"
     return replace(reading, example=example, missing=len(column.missing) - len(seen))
 
 
@@ -92,7 +92,8 @@ def _with_spellings(reading: ColumnReading, column: Column) -> ColumnReading:
         return reading
     same = {folded: found.most_common(1)[0][0] for folded, found in several.items()}
     some = ", ".join(map(shown, next(iter(several.values()))))
-    note = f"{len(same):,} levels written in several ways, such as {some}, put together"
+    what = _count(len(same), "level")
+    note = f"{what} written in several ways, such as {some}, put together"
     return replace(reading, spellings=same, notes=(*reading.notes, note))
 
 
@@ -109,7 +110,7 @@ def _completed_numbers(
         notes += _marks_found(reading, column)
     notes += [
         f"{_shown_as(reading, value)} taken as missing in "
-        f"{int((whole.values == value).sum()):,} rows"
+        f"{_count(int((whole.values == value).sum()), 'row')}"
         for value in reading.sentinels
     ]
     misfits = reading.misfits(column, whole.unfit)
@@ -171,7 +172,7 @@ def _marks_found(reading: ColumnReading, column: Column) -> list[str]:
     """Say which words were taken as missing that are levels in other columns."""
     rows = column.counts()
     found = [
-        f"{shown(value)} in {rows[k]:,} rows"
+        f"{shown(value)} in {_count(rows[k], 'row')}"
         for k, value in enumerate(column.values)
         if isinstance(value, str)
         and reading.is_mark(value)
@@ -180,3 +181,12 @@ def _marks_found(reading: ColumnReading, column: Column) -> list[str]:
     more = len(found) - MOST_MARKS
     some = ", ".join(found[:MOST_MARKS]) + (f" and {more} more" if more > 0 else "")
     return [f"{some} taken as missing"] if found else []
+
+
+def _count(n: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> _count(1, "row"), _count(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -278,7 +278,9 @@ def _scales(
             scales[""] = 100.0
             notes.append("numbers without % are at most 1 and were multiplied by 100")
         elif scales[unit] == 1.0:
-            notes.append(f"{units['']:,} numbers without a unit were taken as {unit}")
+            n = units[""]
+            what = "1 number" if n == 1 else f"{n:,} numbers"
+            notes.append(f"{what} without a unit taken as {unit}")
     return {"": 1.0, **scales}, notes
 
 

@@ -16,6 +16,7 @@ from missfit.tables.decisions import MANY, Decision, Hints, decide
 from missfit.tables.number_text import NumberFormat
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError
+from missfit.tables.reading_data import column_data, column_from_data
 
 MOST_LINES = 30  # columns that are listed one by one
 WIDTH = 32  # characters of a name, a kind or an example in that list
@@ -105,6 +106,21 @@ class Reading:
             if one.format is not None or one.kind not in ("number", "date", "empty")
         ]
 
+    def options_for(self, options: ReadOptions | None = None) -> ReadOptions:
+        """Return how another file is read: as said, else as the first table was.
+
+        The marks of missing values that were named for the first table hold too, and
+        its encoding and sheet where the options name none.
+        """
+        options = options or ReadOptions()
+        marks = [mark for one in self.columns for mark in one.marks]
+        return replace(
+            options,
+            na=tuple(dict.fromkeys([*options.na, *marks])),
+            encoding=options.encoding or self.encoding,
+            sheet=options.sheet or self.sheet,
+        )
+
     def notes(self) -> list[str]:
         """Return what a reader of the table should know of its columns."""
         return [f"{one.name}: {note}" for one in self.columns for note in one.notes]
@@ -164,7 +180,7 @@ class Reading:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data from which `from_json` makes the same reading."""
-        columns = [one.as_json() for one in self.columns]
+        columns = [column_data(one) for one in self.columns]
         named = {"encoding": self.encoding, "sheet": self.sheet}
         return {"n_rows": self.n_rows, "columns": columns, **named}
 
@@ -175,7 +191,7 @@ class Reading:
             raise ValueError("a reading is no table of names and values")
         if type(plain.get("n_rows")) is not int or plain["n_rows"] < 0:
             raise ValueError(f"a reading of {str(plain.get('n_rows'))[:40]} rows")
-        columns = tuple(ColumnReading.from_json(one) for one in plain["columns"])
+        columns = tuple(column_from_data(one) for one in plain["columns"])
         named = [plain.get(name) for name in ("encoding", "sheet")]
         if not all(name is None or isinstance(name, str) for name in named):
             raise ValueError("a reading whose encoding or sheet is no name")

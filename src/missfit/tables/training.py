@@ -1,4 +1,4 @@
-"""A table to learn from: features, target and groups, and what was done to them."""
+"""A table to learn from: features, target, groups and times, and what was done."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems, TableError, instead
 from missfit.tables.read import OpenTable, open_table, read_table, without_marks
 from missfit.tables.reading import Reading
+from missfit.tables.times import times_of
 
 MOST_NOTES = 20  # on columns
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Rows to learn from: features, target, groups, and notes on what was done.
+    """Rows to learn from: features, target, groups, times, and notes on what was done.
 
+    Where there are times, the rows are in the order of time.
     The columns of X are typed as they were read: numbers, dates, booleans, text.
     ``reading`` says how, and is None where a table was not read here.
     """
@@ -35,6 +37,7 @@ class TrainingTable:
     groups: NDArray | None
     notes: list[str]
     reading: Reading | None = None  # of the features and of the target
+    time: NDArray[np.float64] | None = None  # of each row, in increasing order
 
 
 def read_training(
@@ -43,6 +46,7 @@ def read_training(
     options: ReadOptions | None = None,
     *,
     group: str | None = None,
+    time: str | None = None,
     least_rows: int = 20,
 ) -> TrainingTable:
     """Read a table to learn from, without the rows that have no target.
@@ -58,6 +62,10 @@ def read_training(
         what else cannot be seen in the rows.
     group : str, optional
         Column of the groups that stay together in cross-validation; no feature.
+    time : str, optional
+        Column of the time of each row, dates or numbers. Rows are put in its order, and
+        those without a time are left out. It is no feature, since all rows to predict
+        come later than the rows that a model has seen.
     least_rows : int
         Rows with a target to ask for.
     """
@@ -68,8 +76,8 @@ def read_training(
     opened = None if is_frame else open_table(table, options)
     names = list(table.columns) if opened is None else opened.names
     options = options.resolved(names)
-    _check_roles(problems, path, names, target, options, group)
-    out = {target, group, *options.left_out}
+    _check_roles(problems, path, names, options, target=target, group=group, time=time)
+    out = {target, group, time, *options.left_out}
     features = [name for name in names if name not in out]
     if not features:
         problems.add(
@@ -83,19 +91,41 @@ def read_training(
         frame = _frame(table if opened is None else opened, options, problems)
     problems.refuse()
     assert frame is not None
-    asked = (target, path, options, _hints(opened))
-    reading, y = _decided(frame[[*features, target]], *asked)
+    hints = _hints(opened)
+    reading, y = _decided(frame[[*features, target]], target, path, options, hints)
     reading = replace(reading, encoding=options.encoding, sheet=options.sheet)
     X = reading.select(features).apply(frame[features]).frame
     known = ~np.isnan(y)
     notes = [*problems.notes, *_few(reading.notes())]
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
-        X, frame, y = (part[known] for part in (X, frame, y))
-        X, frame = X.reset_index(drop=True), frame.reset_index(drop=True)
+        X, frame = (part[known].reset_index(drop=True) for part in (X, frame))
+        y = y[known]
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
-    return TrainingTable(X, y, target, groups, notes, reading)
+    read = TrainingTable(X, y, target, groups, notes, reading)
+    if time is None:
+        return read
+    times = times_of(frame[time], time, path, options=options, hints=hints)
+    return _in_time_order(read, times, time)
+
+
+def _in_time_order(
+    table: TrainingTable, times: NDArray[np.float64], name: str
+) -> TrainingTable:
+    """Return the rows that have a time, the earliest first."""
+    order = np.argsort(times, kind="stable")[: int((~np.isnan(times)).sum())]
+    notes = list(table.notes)
+    if len(order) < len(times):
+        notes.append(
+            f"{len(times) - len(order):,} rows without a time ({shown(name)}) left out"
+        )
+    notes.append(
+        f"each part is predicted from the rows before it in time ({shown(name)}, which "
+        "itself is not used to predict)"
+    )
+    X = table.X.iloc[order].reset_index(drop=True)
+    return replace(table, X=X, y=table.y[order], notes=notes, time=times[order])
 
 
 def _hints(opened: OpenTable | None) -> Hints:
@@ -123,18 +153,34 @@ def _frame(table: Any, options: ReadOptions, problems: Problems) -> Any:
 
 
 def _check_roles(
-    problems: Problems, path, names: Sequence[str], target, options: ReadOptions, group
+    problems: Problems,
+    path,
+    names: Sequence[str],
+    options: ReadOptions,
+    *,
+    target: str,
+    group: str | None,
+    time: str | None,
 ) -> None:
     """Collect the columns that are named and not there, or that have two roles."""
     there = set(names)
     asked = [("target", target), *([("group", group)] if group else [])]
+    asked += [("time", time)] if time else []
     asked += [("drop", name) for name in options.drop]
     asked += [("as", name) for name in options.kinds]
     for role, column in asked:
         if column not in there:
             said = f"{path} has no column {shown(column)}{instead(column, names)}"
             problems.add(TableError(said, column=column, role=role))
-    for role, columns in (("group", [group]), ("drop", options.left_out)):
+    if group and time:
+        said = (
+            f"{path}: rows are held out by groups ({shown(group)}) or by time "
+            f"({shown(time)}), not by both; choose the one that new rows will differ "
+            "in."
+        )
+        problems.add(TableError(said, column=time, role="time"))
+    roles = (("group", [group]), ("time", [time]), ("drop", options.left_out))
+    for role, columns in roles:
         if target in columns:
             said = (
                 f"{shown(target)} is the target too; a column can be only one of the "

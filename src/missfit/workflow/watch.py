@@ -14,7 +14,7 @@ from missfit.moments.patterns import group_rows, pattern_keys
 from missfit.tables.column_reading import Misfits
 from missfit.tables.columns import shown
 from missfit.tables.reading import refuse_misfits
-from missfit.workflow.model_file import TableModel, variable_mask
+from missfit.workflow.model_file import TableModel
 
 LEAST_DRIFT = 0.1  # share of the rows; smaller changes are not worth a warning
 CERTAIN = 4.0  # standard errors from which a change is not taken for chance
@@ -43,10 +43,10 @@ class Watch:
     ) -> None:
         """Count the rows of a chunk: as they were read, as numbers, and what is odd."""
         for one in misfits:
-            moved = one.after(self.n_rows)
+            moved = one.after(self.n_rows + 1)  # row 1 is the first below the header
             before = self.misfits.get(one.name)
             self.misfits[one.name] = before + moved if before else moved
-        mask = variable_mask(self.model.encoder, X)
+        mask = self.model.encoder.mask(X)
         groups = group_rows(mask)
         keys = pattern_keys(groups.patterns).tolist()
         seen = self.model.missingness.keys
