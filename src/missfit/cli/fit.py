@@ -72,6 +72,9 @@ def _fit(arguments) -> None:
             group=arguments.group,
             time=arguments.time,
         )
+        suspicions = find_suspicions(
+            table, categorical=reading.categorical, seed=arguments.seed
+        )
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(
             table,
@@ -82,9 +85,6 @@ def _fit(arguments) -> None:
         )
         status.show(f"writing {arguments.model}")
         model.save(arguments.model)
-        suspicions = find_suspicions(
-            table, categorical=reading.categorical, seed=arguments.seed
-        )
     if table.reading is not None:
         note_lines(table.reading.table())
     for text in table.notes:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
+from missfit.estimators.emlr import TOL, penalised_fit
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import (
@@ -20,7 +20,7 @@ from missfit.gaussian.conditional import (
     observed_log_density,
     regression_maps,
 )
-from missfit.gaussian.em import GaussianFit, PenalisedGaussian
+from missfit.gaussian.em import GaussianFit
 from missfit.gaussian.mixture import (
     MixtureFit,
     MixtureLaw,
@@ -135,9 +135,8 @@ class PatternMixtureLR(PatternPredictor):
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
-        one = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
-        d = moments.n_features
-        apart = PenalisedGaussian.of_data(data, d, FLOOR)
+        held = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
+        one, apart, d = held.fit, held.model, moments.n_features
         # each covariance is pulled towards that of one component
         prior_rows = float(data.varies[:d].sum()) + 1.0
         model = PenalisedMixture(one.cov[:d, :d], prior_rows, apart)

@@ -110,8 +110,8 @@ class PenalisedMixture:
         gap = mean - centre
         pooled = (centred.sum(axis=0) + (count[:, None] * gap).T @ gap) / total
         set_apart(pooled, self.one.silent)
-        ridge = self.one.slope_rows / total * np.eye(d)
-        slopes = regression_slopes(pooled[:d, :d] + ridge, pooled[:d, d:])
+        ridge = self.one.slope_rows / total
+        slopes = regression_slopes(pooled[:d, :d], pooled[:d, d:], ridge)
         residual = pooled[d:, d:] - slopes.T @ pooled[:d, d:]
         intercept = centre[d:] - centre[:d] @ slopes
         return intercept, slopes, at_least(residual, self.floor)
@@ -123,11 +123,10 @@ class PenalisedMixture:
         spread = np.trace(
             np.linalg.solve(law.cov, self.prior_cov), axis1=1, axis2=2
         ).sum()
-        pull = np.trace(np.linalg.solve(law.residual, law.slopes.T @ law.slopes))
         return float(
             np.log(law.share).sum()
             - self.prior_rows / 2 * (log_det + spread)
-            - self.one.slope_rows / 2 * pull
+            + self.one.log_prior_of_slopes(law.slopes, law.residual)
         )
 
 

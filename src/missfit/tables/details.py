@@ -17,6 +17,7 @@ from missfit.tables.marks import is_mark, is_sign
 from missfit.tables.sentinels import Pile, sentinels_in
 
 LEAST_FOLDED = 3  # letters of a level; m and M may be two
+MOST_WORDS = 20  # repeated words of a column that are kept as marks
 MOST_MARKS = 3  # words taken as missing that a note names
 
 
@@ -104,6 +105,8 @@ def _completed_numbers(
     if numbers is None:
         whole = replace(reading, sentinels=()).numbers(column)
     else:
+        marks = (*reading.marks, *_words(reading, column, numbers))
+        reading = replace(reading, marks=marks)
         lost = np.array([_is_lost(reading, value) for value in column.values])
         whole = reading.rows(column, numbers, lost)
         reading = replace(reading, sentinels=_sentinels(reading, column, numbers))
@@ -124,6 +127,22 @@ def _completed_numbers(
         missing=int(missing.sum()),
         notes=tuple(notes),
     )
+
+
+def _words(
+    reading: ColumnReading, column: Column, numbers: NDArray[np.float64]
+) -> list[str]:
+    """Return words that are repeated and do not fit: marks that new rows may have."""
+    rows = column.counts()
+    found = [
+        value.strip()
+        for k, value in enumerate(column.values)
+        if rows[k] > 1
+        and np.isnan(numbers[k])
+        and isinstance(value, str)
+        and not (any(map(str.isdigit, value)) or reading.is_mark(value))
+    ]
+    return found[:MOST_WORDS]
 
 
 def _is_lost(reading: ColumnReading, value: Any) -> bool:
