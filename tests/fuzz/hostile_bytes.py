@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable
 from functools import cache
 
-BOMB = 300_000_000  # bytes, of few kB
+BOMB = 60_000_000  # bytes, of few kB
 
 
 def damaged(rng: random.Random, content: bytes) -> bytes:
@@ -160,7 +160,7 @@ def _bomb(ending: str) -> bytes:
     if ending == "gz":
         return gzip.compress(lines, 1)
     pack = {"bz2": lambda part: bz2.compress(part, 1), "xz": lzma.compress}[ending]
-    return pack(lines[: 10**7]) * 30  # packed parts may follow each other
+    return pack(lines[: 10**7]) * 6  # packed parts may follow each other
 
 
 def zip_of(members: dict[str, bytes]) -> bytes:
@@ -256,7 +256,7 @@ def _entities(rng: random.Random, parts: dict[str, bytes]) -> None:
 def _many(rng: random.Random, parts: dict[str, bytes]) -> None:
     row = rng.choice([b"<row><c><v>1</v></c></row>", b"<row/>", b"<c><v>1</v></c>"])
     start, end = parts[SHEET].split(b"</sheetData>")
-    parts[SHEET] = start + row * (BOMB // 5 // len(row)) + b"</sheetData>" + end
+    parts[SHEET] = start + row * (BOMB // len(row)) + b"</sheetData>" + end
 
 
 def _values(rng: random.Random, parts: dict[str, bytes]) -> None:
