@@ -41,6 +41,11 @@ SMALL = 9.0  # numbers up to this are natural values so often that they must pil
 SHARE = 0.01  # of the rows must hold them
 PILE = 10.0  # times as often as any other value, for a number among the others
 PILED = 5  # rows at least of a number that must pile up
+# The same for 8 or 9 after a scale of answers, such as 1 to 5: whole numbers without a
+# gap, and then this many that nobody gave. The tail of counts has few rows there.
+SCALE_GAP = 3.0
+SCALE_SHARE = 0.02  # of the rows ...
+SCALE_PART = 0.25  # ... and of the mean number of rows of an answer
 
 
 class Pile(NamedTuple):
@@ -126,11 +131,26 @@ def _are_far(values: NDArray, rows: NDArray, n: int) -> bool:
     if abs(last) <= SMALL and rows[:n].min() < max(PILED, SHARE * rows.sum()):
         return False
     repeated = rows[:n].min() > 1
+    if _after_a_scale(values, rows, n):
+        return True
     if below:
         return bool(repeated or gap > span)
     if repeated:
         return bool(gap > (MARGIN if len(others) >= FEW else FEW_MARGIN) * span)
     return abs(last) > LARGE and bool(gap > WIDE * span)
+
+
+def _after_a_scale(values: NDArray, rows: NDArray, n: int) -> bool:
+    """Whether the n lowest values are 9 or 8, after answers from 0 or 1 to k.
+
+    The values are negative here: the upper end of a column comes first.
+    """
+    others, outer = -values[n:][::-1], -values[:n]
+    is_scale = others[0] in (0, 1) and bool((np.diff(others) == 1).all())
+    if not is_scale or outer.min() - others[-1] < SCALE_GAP or outer.max() > SMALL:
+        return False
+    least = max(PILED, SCALE_SHARE * rows.sum(), SCALE_PART * rows[n:].mean())
+    return bool(rows[:n].min() >= least)
 
 
 def _piled(values: NDArray, rows: NDArray, found: list[float]) -> list[float]:
