@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from missfit.auto.explanation import Score
 from missfit.auto.heldout import Gain, HeldOut, Table, paired_gain
+from missfit.auto.parts import FoldModel, FoldModels, Part, boosts, part_inputs
 from missfit.auto.trees import FlatTrees
 from missfit.moments.blocks import n_threads
 
@@ -25,50 +24,6 @@ SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
 EARNED = 1.5  # paired standard errors that a part must gain: rounds were chosen too
 HOPEFUL = 0.5  # paired standard errors that a first look must show
-MANY_ROWS = 50_000  # from here on predictions take all threads
-
-
-class Part(NamedTuple):
-    """A flexible model in the sum: its models of the folds, rounds and weight."""
-
-    name: str
-    on_residuals: bool
-    models: list[FoldModel]
-    rounds: int
-    weight: float
-
-    def predict(self, X: NDArray, base: NDArray) -> NDArray:
-        """Return what the part adds to the base's prediction, before its weight."""
-        inputs = _inputs(X, base, self.on_residuals)
-        with few_threads(len(X)):
-            every = [model.predict(inputs, self.rounds) for model in self.models]
-        mean = np.mean(every, axis=0)
-        return mean if self.on_residuals else mean - base
-
-
-class FoldModel(NamedTuple):
-    """A model of one fold, and the columns that it was fitted to."""
-
-    model: Any
-    columns: NDArray[np.intp]
-
-    def take(self, inputs: NDArray) -> NDArray:
-        """Return the columns; one of zeros where there are none to learn from."""
-        if not len(self.columns):
-            return np.zeros((len(inputs), 1))
-        return inputs[:, self.columns]
-
-    def stages(self, inputs: NDArray) -> Iterator[NDArray]:
-        """Yield the predictions after each round; the one there is without rounds."""
-        inputs = self.take(inputs)
-        if boosts(self.model):
-            yield from self.model.staged_predict(inputs)
-        else:
-            yield self.model.predict(inputs)
-
-    def predict(self, inputs: NDArray, rounds: int) -> NDArray:
-        """Return the prediction after so many rounds."""
-        return next(islice(self.stages(inputs), rounds - 1, None))
 
 
 class Examples(NamedTuple):
@@ -123,9 +78,9 @@ class PartCandidate:
         self.models, self.tests, self.rounds = [], [], 0
         self.stage_loss, self.test_weight = [], []
 
-    def judge(self, table: Table, residual: NDArray, rows: NDArray) -> Gain:
-        """Weigh the candidate alone beside the base, on held-out rows."""
-        addition, weight = self.additions(), table.weight[rows]
+    def judge(self, table: Table, residual, rows, addition: NDArray) -> Gain:
+        """Weigh the candidate alone beside the base, by its addition on some rows."""
+        weight = table.weight[rows]
         square = weight @ addition**2
         share = weight @ (addition * residual) / square if square else 0.0
         share = min(max(share, 0.0), 1.0)
@@ -152,7 +107,7 @@ class PartCandidate:
     def _examples(self, table: Table, rows: NDArray, base: NDArray) -> Examples:
         """Return some rows as the candidate meets them, given the base's prediction."""
         target = table.y[rows] - base if self.on_residuals else table.y[rows]
-        inputs = _inputs(table.X[rows], base, self.on_residuals)
+        inputs = part_inputs(table.X[rows], base, self.on_residuals)
         return Examples(inputs, target, table.weight[rows])
 
     def _fit_rounds(self, seen: Examples, unseen: Examples):
@@ -201,6 +156,16 @@ class PartCandidate:
         ]
         return np.concatenate(parts)
 
+    def part(self, weight: float) -> Part:
+        """Return the candidate as a part of the model: the rounds used, and no more."""
+        rounds = self.best_rounds()
+        n_inputs = self.tests[0][0].shape[1]
+        flat = [model.flat(n_inputs, rounds) for model in self.models]
+        trees = [trees for trees in flat if trees is not None]
+        whole = len(trees) == len(flat)
+        model = FlatTrees.joined(trees) if whole else FoldModels(self.models, rounds)
+        return Part(self.title, self.on_residuals, model, rounds, weight)
+
 
 class Stack(NamedTuple):
     """Weights of the candidates kept, and how much they gain over the base."""
@@ -231,24 +196,6 @@ def stacked(table: Table, rows: NDArray, residual: NDArray, additions: list) -> 
             break
         kept, weights, loss = [*kept, k], trial, new_loss
     return Stack(kept, weights, paired_gain(residual**2, loss, weight, groups))
-
-
-def few_threads(n_rows: int):
-    """Return a context in which OpenMP uses one thread where rows are not many."""
-    return threadpool_limits(1 if n_rows < MANY_ROWS else None, user_api="openmp")
-
-
-def boosts(estimator: Any) -> bool:
-    """Whether the estimator is fitted in rounds that can be looked at one by one."""
-    if isinstance(estimator, FlatTrees):  # as a model file holds them
-        return True
-    grows = {"max_iter", "warm_start"} <= set(estimator.get_params(deep=False))
-    return grows and hasattr(estimator, "staged_predict")
-
-
-def _inputs(X: NDArray, base: NDArray, on_residuals: bool) -> NDArray:
-    """X, and for residuals also the base's prediction: a link of y is one split."""
-    return np.column_stack([X, base]) if on_residuals else X
 
 
 class Parts(NamedTuple):
@@ -312,12 +259,13 @@ def fit_parts(
     rows = np.concatenate([test for _, _, test in left[0].tests])
     base_part = np.concatenate([base for _, base, _ in left[0].tests])
     residual = table.y[rows] - base_part
-    stack = stacked(table, rows, residual, [x.additions() for x in left])
-    for candidate in left:
-        candidate.judge(table, residual, rows)
+    additions = [candidate.additions() for candidate in left]
+    stack = stacked(table, rows, residual, additions)
+    for candidate, addition in zip(left, additions, strict=True):
+        candidate.judge(table, residual, rows, addition)
     kept = [
-        Part(x.title, x.on_residuals, x.models, x.best_rounds(), float(w))
-        for x, w in zip((left[k] for k in stack.kept), stack.weights, strict=True)
+        left[k].part(float(weight))
+        for k, weight in zip(stack.kept, stack.weights, strict=True)
     ]
     variance = table.variance(rows)
     base_loss = np.average(residual**2, weights=table.weight[rows])
@@ -364,7 +312,7 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
         candidate.rounds = SCREEN_ROUNDS if large else 0
         candidate.keep(candidate.fit(table, base, train, test))
         residual = table.y[test] - candidate.tests[0][1]
-        gain = candidate.judge(table, residual, test)
+        gain = candidate.judge(table, residual, test, candidate.additions())
         if gain.wins(HOPEFUL if large else 0.0):
             left.append(candidate)
         if large:
