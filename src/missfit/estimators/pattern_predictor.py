@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.dask_tables import dask_fold_moments, dask_table
+from missfit.estimators.map_memory import remembered_maps
 from missfit.estimators.moment_splits import (
     Split,
     check_table,
@@ -208,7 +209,7 @@ class PatternPredictor(NanRegressor):
         return self._finite(self._predict_groups(X, groups))
 
     def _predict_groups(self, X, groups: PatternGroups) -> NDArray[np.float64]:
-        maps = self._maps(groups.patterns)
+        maps = remembered_maps(self, groups.patterns, self._maps)
         return self._shaped(maps.evaluate(X, groups.pattern_of_row()))
 
     @property
