@@ -152,7 +152,7 @@ def test_a_predictor_of_another_class_is_asked_like_those_of_missfit(rng):
     explanation = model.explain()
     assert explanation.risk_drops.tolist() == [0.0, 1.0, 2.0]
     assert "gains" in explanation.mechanism.self_evidence
-    assert scout_of(Outsider()).name == "20,000 rows"
+    assert scout_of(Outsider(), EMLR()).name == "a part of the rows"
 
 
 # --- what the predictors answer -------------------------------------------------------
@@ -165,8 +165,9 @@ def test_scouts_are_cheaper_models_of_the_same_kind():
     }
     assert PatternMixtureLR(3).scout() is None
     assert SelfMaskedLR(tol=0.1).scout().tol == 0.5
+    assert SelfMaskedLR(max_iter=9).scout().max_iter == 9
     assert EMLR().scout() is None
-    assert scout_of(EMLR()) is None
+    assert scout_of(EMLR(), EMLR()) is None
 
 
 def test_needing_rows_is_having_no_fit_moments():

@@ -84,7 +84,7 @@ class Outcome(NamedTuple):
         found = [
             (candidate, has_slopes)
             for candidate in self.race.candidates
-            if candidate.residual
+            if candidate.loss
             and (has_slopes := candidate.model.self_masking_found()) is not None
         ]
         if not found:
