@@ -39,8 +39,9 @@ def set_apart(cov: NDArray[np.float64], columns: NDArray[np.intp]) -> None:
 
 def at_least(residual: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
     """Raise the eigenvalues of a covariance to a floor."""
-    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-    return (vectors * np.maximum(values, floor)) @ vectors.T
+    values, vectors = np.linalg.eigh((residual + residual.swapaxes(-1, -2)) / 2)
+    raised = vectors * np.maximum(values, floor)[..., None, :]
+    return raised @ vectors.swapaxes(-1, -2)
 
 
 def regression_slopes(inner, cross):
@@ -50,9 +51,9 @@ def regression_slopes(inner, cross):
     never taken for variance.
     """
     values, vectors = np.linalg.eigh(inner)
-    usable = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
+    usable = values > 1e-10 * np.maximum(values[..., -1:], np.finfo(float).tiny)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=usable)
-    return vectors @ (inverse[:, None] * (vectors.T @ cross))
+    return vectors @ (inverse[..., None] * (vectors.swapaxes(-1, -2) @ cross))
 
 
 def log_of_positive(matrix):
