@@ -103,8 +103,8 @@ def test_who_fails_leaves_and_the_others_go_on(rng):
     race.candidates[0].estimator = Column(0, failure=ValueError("singular"))
     assert race.run(splits) is race.candidates[1]
     assert race.candidates[0].out == "failed: singular"
-    race.table.X[splits[0].test[3], 1] = np.nan
-    again = Race([Candidate(Column(1), "column 1")], race.table)
+    again, splits = race_of(rng, [1.0])
+    again.table.X[splits[0].test[3]] = np.nan
     with pytest.raises(ValueError, match=r"no candidate.*is not finite"):
         again.run(splits)
 

@@ -108,19 +108,20 @@ def boosting() -> HistGradientBoostingRegressor:
 def scout_of(candidate: Any, reference: Any) -> Scout | None:
     """Return what goes ahead of a linear candidate that is dear where rows are many.
 
-    One that needs rows is fitted to a part of them, and so is the reference, which it
-    must beat there.
+    One that needs rows is fitted to a part of them, and so is what it must beat there.
     """
     cheaper = candidate.scout()
     if cheaper is None:
         return None
     if not cheaper.needs_rows:
         return Scout(repr(cheaper), lambda train: train.fit(cheaper))
+    rival = candidate.scout_rival()
+    rival = reference if rival is None else rival
     return Scout(
         "a part of the rows",
         lambda train: train.fit_some(cheaper, _n_some(train)),
         least_rows=2 * SOME_ROWS,
-        rival=lambda train: train.fit_some(reference, _n_some(train)),
+        rival=lambda train: train.fit_some(rival, _n_some(train)),
     )
 
 

@@ -30,7 +30,7 @@ class Scout(NamedTuple):
     name: str
     fit: Callable[[Training], Any]
     least_rows: int = 0  # to train on, below which the candidate goes itself
-    rival: Callable[[Training], Any] | None = None  # the reference, of as many rows
+    rival: Callable[[Training], Any] | None = None  # fitted to as many rows
 
 
 @dataclass

@@ -166,6 +166,13 @@ class NanRegressor(RegressorMixin, BaseEstimator, ABC):
         """
         return None
 
+    def scout_rival(self) -> Any:
+        """Return what a scout that is given some rows must beat on the same rows.
+
+        None is the first candidate of the choice.
+        """
+        return None
+
     def with_chosen_strength(self) -> Any:
         """Return an unfitted copy with the ridge strength that this fit has chosen."""
         fitted: Any = self

@@ -14,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.base import NanRegressor
-from missfit.estimators.emlr import FLOOR, penalised_fit
+from missfit.estimators.emlr import EMLR, FLOOR, penalised_fit
 from missfit.gaussian.conditional import (
     ScaledGaussian,
     missing_given_mask,
     probit_posterior,
 )
-from missfit.gaussian.covariances import at_least, regression_slopes
+from missfit.gaussian.covariances import regression_slopes
 from missfit.gaussian.em import PenalisedGaussian
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.gaussian.self_masking import (
@@ -29,6 +29,7 @@ from missfit.gaussian.self_masking import (
     SelfMaskedLaw,
     curve_covariance,
     fit_self_masked,
+    with_complete_rows,
 )
 from missfit.moments.blocks import blocks
 from missfit.moments.pattern_moments import PatternMoments
@@ -188,8 +189,9 @@ class SelfMaskedLR(NanRegressor):
             )
             data = GaussianData(moments, standard)
         em = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)
-        mean, cov = _with_complete_rows(
-            em.mean, em.cov, points[~mask.any(axis=1)], weight[~mask.any(axis=1)], d
+        whole = ~mask.any(axis=1)
+        mean, cov = with_complete_rows(
+            (em.mean, em.cov), points[whole], weight[whole], d, FLOOR
         )
         law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
         if some != slice(None):
@@ -256,6 +258,10 @@ class SelfMaskedLR(NanRegressor):
         rough: Any = clone(self)
         most = min(self.max_iter, SCOUT_ITER)
         return rough.set_params(tol=SCOUT_TOL * self.tol, max_iter=most)
+
+    def scout_rival(self) -> EMLR:
+        """Return plain EM, as little converged as where the scout starts."""
+        return EMLR(tol=START_TOL)
 
     def self_masking_found(self) -> bool:
         """Whether the slope of a masking curve differs from 0, as ``self_masked_``."""
@@ -382,23 +388,3 @@ def _new_axes() -> Any:
             'pip install "missfit[study]", or draw masking_probability yourself.'
         ) from error
     return pyplot.subplots()[1]
-
-
-def _with_complete_rows(mean, cov, rows, weight, d: int):
-    """Put the regression of the complete rows into a Gaussian of (X, y).
-
-    Selection that depends on X alone leaves the regression of y on X as it is, so that
-    complete rows give it without bias. Too few of them change nothing.
-    """
-    if weight.sum() < 2 * (d + 1) + 5:
-        return mean, cov
-    centre = weight @ rows / weight.sum()
-    gap = rows - centre
-    second = (weight[:, None] * gap).T @ gap / weight.sum()
-    slopes = regression_slopes(second[:d, :d], second[:d, d:])
-    residual = at_least(second[d:, d:] - slopes.T @ second[:d, d:], FLOOR)
-    cross = cov[:d, :d] @ slopes
-    target = centre[d:] + (mean[:d] - centre[:d]) @ slopes
-    return np.append(mean[:d], target), np.block(
-        [[cov[:d, :d], cross], [cross.T, residual + slopes.T @ cross]]
-    )
