@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -183,6 +184,13 @@ def test_a_fit_given_the_start_is_the_fit(rng):
     given = model.fit_moments_given(start, moments)
     plain = ConditionalImputedLR().fit_moments(moments)
     np.testing.assert_array_equal(given.coef_, plain.coef_)
+    mixture = PatternMixtureLR(2, random_state=0)
+    start = mixture.starts_from().fit_moments(moments)
+    given = clone(mixture).fit_moments_given(start, moments)
+    # the start is written in the units of the data and back: rounding
+    plain = mixture.fit_moments(moments)
+    np.testing.assert_allclose(given.coef_, plain.coef_, rtol=1e-6)
+    assert given.bic_ == pytest.approx(plain.bic_, rel=1e-9)
 
 
 def test_a_copy_with_the_chosen_strength_fits_the_same(rng):

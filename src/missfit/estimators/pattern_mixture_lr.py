@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from missfit.estimators.emlr import FLOOR, TOL, penalised_fit
+from missfit.estimators.emlr import EMLR, FLOOR, TOL, penalised_fit
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import (
@@ -136,6 +136,26 @@ class PatternMixtureLR(PatternPredictor):
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
         one = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
+        self._fit_from(one, data, moments)
+
+    def starts_from(self) -> EMLR:
+        """Return EMLR, which is one component."""
+        return EMLR(max_iter=self.max_iter)
+
+    def _fit_given(self, start: EMLR, moments: PatternMoments) -> None:
+        data = GaussianData(moments)
+        one = GaussianFit(
+            mean=(start.mean_ - data.shift) / data.scale,
+            cov=start.covariance_ / data.scale / data.scale[:, None],
+            n_iter=start.n_iter_,
+            converged=start.n_iter_ < self.max_iter,
+            log_likelihood=start.log_likelihood_
+            + float(data.n_observed @ np.log(data.scale)),
+        )
+        self._fit_from(one, data, moments)
+
+    def _fit_from(self, one: GaussianFit, data: GaussianData, moments) -> None:
+        """Search for components beyond the one that is fitted."""
         d = moments.n_features
         apart = PenalisedGaussian.of_data(data, d, FLOOR)
         # each covariance is pulled towards that of one component
