@@ -98,6 +98,12 @@ class PartCandidate:
         self.gain = gain.over(table.variance(rows))
         return self.gain
 
+    def gains_first(self, table: Table, errors: float = 0.0) -> bool:
+        """Whether it gains so many standard errors over the base on the first split."""
+        _, base, rows = self.tests[0]
+        gain = self.judge(table, table.y[rows] - base, rows, self.additions())
+        return gain.wins(errors)
+
     def fit(
         self, table: Table, base: RowPredictor, train: NDArray, test: NDArray
     ) -> Trial:
@@ -269,7 +275,11 @@ def fit_parts(
     left = _screened(table, base_estimator, splits[0], candidates, rng, deadline)
     if not left:
         return nothing
-    _fit_splits(table, base_estimator, splits, left)
+    _fit_splits(table, base_estimator, splits[:1], left)
+    left = [candidate for candidate in left if candidate.gains_first(table)]
+    if not left:
+        return nothing
+    _fit_splits(table, base_estimator, splits[1:], left)
     rows = np.concatenate([test for _, _, test in left[0].tests])
     base_part = np.concatenate([base for _, base, _ in left[0].tests])
     residual = table.y[rows] - base_part
@@ -287,7 +297,7 @@ def fit_parts(
 
 
 def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> None:
-    """Fit candidates to the splits, the first of which tells the number of rounds."""
+    """Fit candidates to the splits that they lack."""
 
     def fitted(candidate: PartCandidate, split: HeldOut) -> Trial:
         base = partial(split.train.predict, base_estimator)
@@ -296,11 +306,10 @@ def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> Non
     for split in splits:
         for rows in (split.test, split.train.rows):  # once for all candidates
             split.train.predict(base_estimator, rows)
-    for some in (splits[:1], splits[1:]):
-        pairs = [(x, split) for split in some for x in candidates if x.lacks(split)]
-        trials = _side_by_side(fitted, pairs)
-        for (candidate, _), trial in zip(pairs, trials, strict=True):
-            candidate.keep(trial)
+    pairs = [(x, split) for split in splits for x in candidates if x.lacks(split)]
+    trials = _side_by_side(fitted, pairs)
+    for (candidate, _), trial in zip(pairs, trials, strict=True):
+        candidate.keep(trial)
 
 
 def _side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
@@ -332,9 +341,7 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)
-        residual = table.y[test] - candidate.tests[0][1]
-        gain = candidate.judge(table, residual, test, candidate.additions())
-        if gain.wins(HOPEFUL if large else 0.0):
+        if candidate.gains_first(table, HOPEFUL if large else 0.0):
             left.append(candidate)
         if large:
             candidate.forget()
