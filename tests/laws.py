@@ -58,7 +58,20 @@ def mask_likelihood(model, X, pattern):
 
 
 def brute_force(model, x, n_points=120):
-    """E[Y | Z] and Var[Y | Z] of one row by integration over the missing features.
+    """E[Y | Z] and Var[Y | Z] of one row by integration over the missing features."""
+    values, density = brute_force_law(model, x, n_points)
+    expected = density @ values
+    return expected, density @ (values - expected) ** 2 + model.noise**2
+
+
+def brute_force_share(model, x, threshold, n_points=120):
+    """P(Y > threshold | Z) of one row by integration over the missing features."""
+    values, density = brute_force_law(model, x, n_points)
+    return density @ stats.norm.sf((threshold - values) / model.noise)
+
+
+def brute_force_law(model, x, n_points):
+    """Values of beta0 + beta'X on a grid of the missing features, and their density.
 
     The trapezoidal rule over ten standard deviations: exponentially accurate for these
     smooth densities.
@@ -83,6 +96,4 @@ def brute_force(model, x, n_points=120):
     if not isinstance(model, GaussianPatternMixture):
         density = density * mask_likelihood(model, X, pattern)
     density /= density.sum()
-    values = model.beta0 + X @ model.beta
-    expected = density @ values
-    return expected, density @ (values - expected) ** 2 + model.noise**2
+    return model.beta0 + X @ model.beta, density

@@ -26,6 +26,8 @@ MAY_IMPORT = {
     "start": "",
     "writing": "",
     "terminal": "",
+    "part_files": "writing",
+    "versions": "",
     "tables": "writing",
     "moments": "tables",
     "gaussian": "moments tables",
@@ -36,11 +38,16 @@ MAY_IMPORT = {
     "simulate": "moments tables",
     "bayes": "gaussian moments simulate tables",
     "theory": "bayes moments simulate tables",
-    "study": "networks simulate tables terminal theory writing",
-    "comparison": "auto estimators evidence moments networks tables",
-    "report": "comparison evidence moments study terminal writing",
-    "workflow": "auto comparison estimators moments report tables writing",
-    "cli": "comparison report simulate study tables terminal workflow writing",
+    "study": "bayes networks part_files simulate tables terminal theory versions "
+    "writing",
+    "suspicions": "estimators tables",
+    "comparison": "auto estimators evidence moments networks suspicions tables "
+    "terminal",
+    "report": "comparison evidence moments study suspicions terminal writing",
+    "workflow": "auto bayes comparison estimators moments part_files report tables "
+    "versions writing",
+    "cli": "comparison report simulate study suspicions tables terminal workflow "
+    "writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.

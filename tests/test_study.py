@@ -16,6 +16,7 @@ import missfit
 from conftest import with_file_size_limit
 from missfit import study
 from missfit.cli import main
+from missfit.part_files import PartFile
 from missfit.simulate import published_data
 from missfit.study.data import SimulatedDataSet
 from missfit.study.definition import parse
@@ -26,7 +27,6 @@ from missfit.study.records import (
     COLUMNS,
     ORDER,
     SECONDS,
-    PartFile,
     read_records,
 )
 from missfit.study.run import data_groups, network_batches, pending_cells

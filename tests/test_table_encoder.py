@@ -253,9 +253,6 @@ def test_the_output_does_not_depend_on_the_company_of_a_row(rng):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ([1, "x", 2], r"'a' mixes numbers and other values: 'x' in 1 of 3 rows, first"),
-        (["2020-01-01", "soon", None], r"mixes dates and other values: 'soon'"),
-        (["2020-02-30", "2020-01-01", None], r"mixes dates .*'2020-02-30'"),
         ([[1], [2], [3]], r"holds values that are not numbers, dates or text"),
         ([("a",), ("b",), ("c",)], r"holds a tuple"),
         (pd.to_timedelta([1, 2, 3], unit="D"), r"'a' holds durations"),
@@ -270,16 +267,24 @@ def test_what_cannot_be_read_is_named(values, text):
 @pytest.mark.parametrize(
     ("fitted", "later", "text"),
     [
-        ([1.0, 2.0], ["1", "x"], r"'a' held numbers at fit, and now 'x' in 1 of 2 row"),
-        ([1.0, 2.0], [1.0, np.inf], r"'a' is infinite in row 1"),
-        (["1", "2"], ["1", "1e999"], r"held numbers at fit, and now '1e999'"),
+        ([1.0, 2.0], ["1", "x"], r"'a' held numbers at fit, and now .*'x' in row 1"),
+        ([1.0, 2.0], [1.0, np.inf], r"'a' held numbers at fit, and now .*inf in row 1"),
+        (
+            ["1", "2"],
+            ["1", "1e999"],
+            r"held numbers at fit, and now .*'1e999' in row 1",
+        ),
         (
             [1, 2],
             pd.Series([1, 10**400], dtype=object),
-            r"numbers at fit, and now a whole number of 1329 bits",
+            r"numbers at fit, and now .*a whole number of 1329 bits",
         ),
-        ([True, False], [1.0, 2.0], r"'a' held booleans at fit, and now 2\.0"),
-        (["2020-01-01"], [3.0], r"'a' held dates at fit, and now 3\.0"),
+        (
+            [True, False],
+            [1.0, 2.0],
+            r"'a' held booleans at fit, and now .*2\.0 in row 1",
+        ),
+        (["2020-01-01"], [3.0], r"'a' held dates at fit, and now .*3\.0 in row 0"),
         ([1.0, 2.0], pd.to_datetime(["2020-01-01"]), r"held numbers at fit, and now"),
     ],
 )

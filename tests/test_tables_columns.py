@@ -7,21 +7,14 @@ import pandas as pd
 import pytest
 
 from missfit import TableEncoder
-from missfit.tables.columns import (
-    array_column,
-    kind_of,
-    numbers_of,
-    pandas_column,
-    shown,
-)
+from missfit.tables.columns import array_column, pandas_column, shown
+from missfit.tables.decisions import decide
 
 
 def read(values):
     series = pd.Series(values, dtype=object)
     columns = pandas_column(series, "a"), array_column(series.to_numpy(), "a")
-    kinds = {kind_of(column, "a", forced=False) for column in columns}
-    (kind,) = kinds
-    return [numbers_of(column, "a", kind) for column in columns]
+    return [decide(one, "a").reading.numbers(one).values for one in columns]
 
 
 def test_every_nan_of_decimal_is_a_missing_value():
@@ -32,14 +25,13 @@ def test_every_nan_of_decimal_is_a_missing_value():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_whole_number_beyond_the_largest_float_is_named(sign):
-    with pytest.raises(
-        ValueError, match=r"'a' .* 1329 bits, beyond the largest number"
-    ):
-        read([1, sign * 10**400])
-    frame = pd.DataFrame({"a": [1, 2, sign * 10**400] * 9})
-    with pytest.raises(ValueError, match="beyond the largest number"):
-        TableEncoder().fit_transform(frame)
+def test_a_whole_number_beyond_the_largest_float_is_missing_and_named(sign):
+    encoder = TableEncoder().fit(pd.DataFrame({"a": [*range(99), sign * 10**400]}))
+    (note,) = encoder.reading_.notes()
+    assert note == (
+        "a: 1 value that is no number (a whole number of 1329 bits in row 99) taken as "
+        "missing"
+    )
 
 
 def test_a_category_can_be_a_whole_number_of_any_size():

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError
 from missfit.tables.read import column_names, read_chunks, read_table
 from missfit.tables.training import TrainingTable, read_training
@@ -94,8 +95,8 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         ("a,y\n1,\n2,\n", "'y' is missing in every row"),
         ("a,y\n1,low\n2,high\n", "holds text, such as 'low'"),
         ("a,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
-        ("a,y\n1,1\n2,x\n", "mixes numbers and other values: 'x'"),
-        ("a,y\n1,1\n2,inf\n", "infinite"),
+        ("a,y\n1,1\n2,x\n", "1 value that is no number .'x' in row 1"),
+        ("a,y\n1,1\n2,inf\n", "1 rows with a target"),
         ("a,y\n1,1\n", "1 rows with a target; at least 2"),
         ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
         ('a,"b\nc",y\n1,2,3\n', "a column name holds a line break"),
@@ -106,7 +107,7 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         (b"a\0b,y\n1,2\n", "binary data"),
         (b"a,y\n1,\0\n1,1\n", "binary data"),
         (b"a" * 200_000 + b",y\n1,2\n", "cannot be read as column names"),
-        (b"a,y\n1,1\n2,1" + b"0" * 400 + b"\n", "beyond the largest number"),
+        (b"a,y\n1,1\n2,1" + b"0" * 400 + b"\n", "1 value that is no number"),
         (b"a" * 3_000_000, "first line is longer than 1,048,576 bytes"),
     ],
 )
@@ -131,17 +132,29 @@ def test_what_is_wrong_with_other_files_is_one_line(tmp_path):
 def test_columns_are_left_out_and_groups_kept_apart(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,school,y\n1,2,s1,1\n3,4,s2,2\n5,6,s1,\n")
-    table = read_training(path, "y", drop=["b"], group="school", least_rows=2)
+    table = read_training(
+        path, "y", ReadOptions(drop=["b"]), group="school", least_rows=2
+    )
     assert table.X.columns.tolist() == ["a"]
     assert table.groups is not None
     assert table.groups.tolist() == ["s1", "s2"]
     assert table.notes == ["1 rows without a target left out"]
-    wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "no column 'c'", drop=["c"])
+    wrong(
+        tmp_path,
+        "a,b,y\n1,2,3\n4,5,6\n",
+        "no column 'c'",
+        options=ReadOptions(drop=["c"]),
+    )
     wrong(tmp_path, "a,b,y\n1,2,3\n4,5,6\n", "no column 'c'", group="c")
     wrong(tmp_path, "a,b,y\n1,2,3\n4,,6\n", "missing in 1 rows", group="b")
     wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "holds one group", group="b")
     wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "'y' is the target", group="y")
-    wrong(tmp_path, "a,b,y\n1,2,3\n4,2,6\n", "'y' is the target", drop=["y"])
+    wrong(
+        tmp_path,
+        "a,b,y\n1,2,3\n4,2,6\n",
+        "'y' is the target",
+        options=ReadOptions(drop=["y"]),
+    )
 
 
 HUNDRED_MB = 100_000_000
@@ -228,6 +241,7 @@ def test_a_pipe_is_called_a_pipe(tmp_path, name):
 DAMAGE = """
 import random, sys
 from pathlib import Path
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError
 from missfit.tables.read import read_table
 whole, place, rng = Path(sys.argv[1]), Path(sys.argv[2]), random.Random(0)

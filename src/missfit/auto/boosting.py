@@ -98,7 +98,7 @@ class PartCandidate:
         self.gain = gain.over(table.variance(rows))
         return self.gain
 
-    def gains_first(self, table: Table, errors: float = 0.0) -> bool:
+    def gains_first(self, table: Table, errors: float) -> bool:
         """Whether it gains so many standard errors over the base on the first split."""
         _, base, rows = self.tests[0]
         gain = self.judge(table, table.y[rows] - base, rows, self.additions())
@@ -276,7 +276,8 @@ def fit_parts(
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[:1], left)
-    left = [candidate for candidate in left if candidate.gains_first(table)]
+    hope = HOPEFUL if _is_large(splits[0]) else 0.0
+    left = [candidate for candidate in left if candidate.gains_first(table, hope)]
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[1:], left)
@@ -327,7 +328,7 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
     fitted again to all.
     """
     train, test = split.train.rows, split.test
-    large = len(train) > SCREEN_ROWS
+    large = _is_large(split)
     if large:
         train = rng.permutation(train)[:SCREEN_ROWS]
         test = rng.permutation(test)[:SCREEN_ROWS]
@@ -346,6 +347,10 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
         if large:
             candidate.forget()
     return left
+
+
+def _is_large(split: HeldOut) -> bool:
+    return len(split.train.rows) > SCREEN_ROWS
 
 
 def _begun(candidates, deadline: float) -> list[tuple]:

@@ -52,7 +52,9 @@ class AutoRegressor(NanRegressor):
         flexible one the model is linear.
     cv : int, splitter or iterable, optional
         By default 5 shuffled folds, 3 from 5,000 rows on; groups are kept together.
-        Fewer than 10 rows (or groups) are not split: the reference is taken.
+        With `missfit.estimators.ForwardSplit` or scikit-learn's ``TimeSeriesSplit`` the
+        candidates are chosen by rows that come later. Fewer than 10 rows (or groups)
+        are not split: the reference is taken.
     time_budget : float, optional
         Seconds after which no further candidate is begun. What was chosen is then
         fitted to the end. The choice may differ from run to run.

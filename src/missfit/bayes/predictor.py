@@ -22,6 +22,7 @@ from missfit.moments.maps import AffineMaps
 from missfit.moments.patterns import find_keys, format_pattern, group_rows, pattern_keys
 from missfit.simulate.checks import check_patterns
 from missfit.simulate.pattern_mixture import GaussianPatternMixture
+from missfit.simulate.probit import Probit
 from missfit.simulate.selection import MARGaussian, MCARGaussian
 from missfit.simulate.self_masked import SelfMaskedGaussian, SelfMaskedProbit
 from missfit.tables.arrays import check_features
@@ -220,6 +221,26 @@ def _(model: SelfMaskedGaussian, patterns):
     ).sum(axis=1)
     coef = np.where(patterns, 0.0, model.beta) + gamma
     return AffineMaps(patterns, intercept, coef, np.maximum(variance, 0.0))
+
+
+@_pattern_maps.register
+def _(model: Probit, patterns):
+    """Return the maps of the index (f*(Z) - t) / s(Z), whose Phi is P(label = 1)."""
+    if model.n_classes != 2:
+        raise ValueError(
+            f"the model has {model.n_classes} classes; one affine map per pattern "
+            "gives the probability of two. Give one threshold."
+        )
+    maps = _pattern_maps(model.model, patterns)
+    sd = np.sqrt(np.asarray(maps.variance) + model.model.noise**2)
+    if (sd == 0).any():
+        known = format_pattern(patterns[np.argmin(sd)])
+        raise ValueError(
+            f"the label is certain in the pattern with {known}, so the index is "
+            "infinite there. Give a law with noise."
+        )
+    intercept = (maps.intercept - model.thresholds[0]) / sd
+    return AffineMaps(patterns, intercept, maps.coef / sd[:, None], np.zeros(len(sd)))
 
 
 def _possible_patterns(model: Any) -> NDArray[np.bool_]:

@@ -13,7 +13,8 @@ from missfit.bayes.predictor import (
     n_features_of,
     probit_parts,
 )
-from missfit.gaussian.conditional import probit_moments, probit_posterior
+from missfit.gaussian.conditional import probit_posterior
+from missfit.gaussian.probit import probit_law
 from missfit.moments.blocks import blocks
 from missfit.simulate.linear_target import RandomState, as_generator
 from missfit.simulate.self_masked import SelfMaskedProbit
@@ -103,7 +104,7 @@ def _error_of_propagation(model: SelfMaskedProbit, X, rng):
             if beta.shape[1] > 1:
                 cov = probit_posterior(*law).cov
                 rough = np.einsum("ni,nij,nj->n", beta, cov, beta)
-                _, exact = probit_moments(*law, beta, rng)
+                exact = probit_law(*law, beta, rng).variance()
                 error[rows][part.rows] = exact - rough
     return error
 

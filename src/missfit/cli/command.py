@@ -19,8 +19,6 @@ from missfit.cli.options import UsageError, named_option
 from missfit.cli.predict import add_predict
 from missfit.cli.simulate import add_simulate
 from missfit.cli.study import add_study
-from missfit.tables.columns import shown
-from missfit.tables.problems import TableError
 from missfit.terminal import PatientStream, note, patient_streams, printable
 
 TRACEBACK = "MISSFIT_TRACEBACK"  # set it to see where an error comes from
@@ -40,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with patient_streams() as out:
         try:
             arguments = command_parser().parse_args(argv)
+            arguments.argv = sys.argv[1:] if argv is None else list(argv)
             code = arguments.command(arguments) or 0
         except KeyboardInterrupt:
             note("interrupted")
@@ -58,8 +57,6 @@ def _explain(error: Exception) -> None:
     text = f"{named_option(error)}{error}"
     if isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{error.filename}: {error.strerror}."
-    if isinstance(error, TableError) and error.role:
-        text = f"--{error.role} {shown(error.column)}: {text}"
     text = " ".join(text.split())
     if len(text) > LONGEST:
         text = text[:LONGEST] + " ..."

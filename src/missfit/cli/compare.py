@@ -2,40 +2,90 @@
 
 from __future__ import annotations
 
-import time
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from missfit.cli.options import (
     UsageError,
     add_table_options,
     check_place,
     jobs_of,
+    names,
     positive,
+    read_options,
+    seconds,
 )
 from missfit.terminal import Status, note, tell
 
 if TYPE_CHECKING:
     from missfit.comparison.options import CompareOptions
 
-ENOUGH = 0.1  # share of the work from which the time that is left is estimated
+# Measured on 20,000 rows of 30 columns and 2 cores, see benchmarks/deadline.py.
+QUICK_ROWS, QUICK_FOLDS, QUICK_SECONDS = 3_000, 3, 50.0
+FILES = ("report.html", "results.csv", "missfit.json")
+INTERRUPTED = 130
 
 
 def add_compare(commands) -> None:
     """Add `missfit compare DATA --target COLUMN [--out DIR]`."""
     parser = commands.add_parser(
         "compare",
-        help="Find the best predictor for a table and write a report.",
+        help="Find the best predictor for a table and write a report. Run it again "
+        "to resume it.",
         description="Compare predictors on a table by cross-validation, recommend one, "
-        "and write a report that can be opened in a browser.",
+        "and write a report that can be opened in a browser. Predictors that take "
+        "little time come first. Each finished fit is kept: after Ctrl-C, which "
+        "writes the report of what is there, or after any other end, the same command "
+        "goes on where it stopped.",
     )
     add_table_options(parser)
+    _add_choice(parser)
+    parser.add_argument(
+        "--out",
+        default="missfit-report",
+        metavar="FOLDER",
+        help="The folder for report.html, results.csv and the finished fits. The "
+        "default is missfit-report.",
+    )
+    _add_sizes(parser)
+    parser.set_defaults(command=_compare)
+
+
+def _add_choice(parser) -> None:
+    """Add the options that choose predictors and limit their time."""
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="Try only these predictors: one name, or several with commas between "
+        "them. The option can be given several times.",
+    )
     parser.add_argument(
         "--skip",
         action="append",
         default=[],
-        metavar="NAME",
-        help="Do not try this predictor. The option can be given several times.",
+        metavar="NAMES",
+        help="Do not try these predictors: one name, or several with commas between "
+        "them. The option can be given several times.",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="Get an answer in less than a minute: try a few good predictors on fewer "
+        "rows and folds.",
+    )
+    parser.add_argument(
+        "--budget",
+        type=seconds,
+        metavar="TIME",
+        help="The time that the comparison and its report may take, such as 90s, 10m "
+        "or 1h; a number without a unit means seconds. A predictor that would take "
+        "longer, as a fit to a small part of the rows shows, is left out and named.",
     )
     parser.add_argument(
         "--all",
@@ -43,15 +93,6 @@ def add_compare(commands) -> None:
         help="Run all folds of every predictor. Without this option, a slow predictor "
         "is stopped if it is clearly behind after the first folds.",
     )
-    parser.add_argument(
-        "--out",
-        default="missfit-report",
-        metavar="FOLDER",
-        help="The folder for report.html and results.csv. The default is "
-        "missfit-report.",
-    )
-    _add_sizes(parser)
-    parser.set_defaults(command=_compare)
 
 
 def _add_sizes(parser) -> None:
@@ -59,17 +100,16 @@ def _add_sizes(parser) -> None:
     parser.add_argument(
         "--folds",
         type=positive,
-        default=5,
         metavar="N",
-        help="The number of folds of the cross-validation. The default is 5.",
+        help="The number of folds of the cross-validation. The default is 5, or 3 with "
+        "--quick.",
     )
     parser.add_argument(
         "--rows",
         type=positive,
-        default=20_000,
         metavar="N",
         help="If the table has more rows than this, use this many of them, drawn at "
-        "random. The default is 20000.",
+        "random. The default is 20000, or 3000 with --quick.",
     )
     parser.add_argument(
         "--jobs",
@@ -79,90 +119,89 @@ def _add_sizes(parser) -> None:
     )
 
 
-def _compare(arguments) -> None:
+def _compare(arguments) -> int:
+    from missfit.cli.said import fit_line, said_of_table, write_said
+    from missfit.cli.trial_table import TrialTable
     from missfit.report.table.recommendation import recommendation
     from missfit.workflow.compare import advise
 
     out = Path(arguments.out)
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out} is a file; give a folder.")
-    for name in ("report.html", "results.csv"):
-        check_place("--out", out / name, [arguments.data])
-    with Status() as status:
+    _check_out(out, arguments.data)
+    options = _options(arguments)
+    with Status() as status, _terminated_as_interrupted():
         status.show(f"reading {arguments.data}")
-        show = _TrialTable(status)
-        advice = advise(
-            arguments.data,
-            arguments.target,
-            out,
-            _options(arguments),
-            on_start=show.head,
-            on_trial=show.trial,
-        )
+        show = TrialTable(status, "; --all runs them")
+        try:
+            advice = advise(
+                arguments.data,
+                arguments.target,
+                out,
+                options,
+                on_start=show.head,
+                on_trial=show.trial,
+            )
+        except KeyboardInterrupt:
+            if (out / "parts").exists():
+                _say_how_to_go_on()
+            raise
+        chosen, said = advice.comparison.recommended, said_of_table(arguments.argv)
+        write_said(out, said, chosen)
     tell(f"\n{recommendation(advice.comparison)}")
     tell(f"{advice.report} and {advice.results} written")
+    tell("To fit it to the whole table:")
+    tell(f"  {fit_line(arguments.data, said, chosen, out / 'model.skops')}")
+    if not advice.is_whole:
+        _say_how_to_go_on()
+        return INTERRUPTED
+    return 0
+
+
+def _say_how_to_go_on() -> None:
+    note("interrupted; finished fits are kept: the same command goes on from here")
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Take SIGTERM as an interrupt, so that a report is written then, too."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    old = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)
+
+
+def _check_out(out: Path, data: str) -> None:
+    """Raise where the results cannot be written, before any work is done."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out} is a file; give a folder.")
+    for name in FILES:
+        check_place("--out", out / name, [data])
 
 
 def _options(arguments) -> CompareOptions:
     """Return what the command line says about the comparison."""
+    from missfit.comparison.candidates import QUICK
     from missfit.comparison.options import CompareOptions
 
+    quick = arguments.quick
+    only = names(arguments.only) or (QUICK if quick else ())
     return CompareOptions(
-        drop=arguments.drop,
-        categorical=arguments.categorical,
+        reading=read_options(arguments),
         group=arguments.group,
-        skip=arguments.skip,
-        n_folds=arguments.folds,
-        max_rows=arguments.rows,
+        time=arguments.time,
+        only=only,
+        skip=names(arguments.skip),
+        n_folds=arguments.folds or (QUICK_FOLDS if quick else 5),
+        max_rows=arguments.rows or (QUICK_ROWS if quick else 20_000),
         n_jobs=jobs_of(arguments.jobs),
         seed=arguments.seed,
         all_folds=arguments.all,
+        budget=arguments.budget or (QUICK_SECONDS if quick else None),
     )
-
-
-class _TrialTable:
-    """Prints each trial when it ends and, on a terminal, what is running."""
-
-    def __init__(self, status):
-        self.start = time.perf_counter()
-        self.status = status
-        self.waiting: list = []
-
-    def head(self, comparison, candidates) -> None:
-        """Print how the table was read, and the head of the results."""
-        self.status.clear()
-        self.waiting = list(candidates)
-        for text in [*comparison.notes, *comparison.encoder.describe()]:
-            note(text)
-        width = max(len(one.name) for one in candidates)
-        self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"
-        head = self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit")
-        tell(head)
-        self._next(0.0)
-
-    def trial(self, comparison, trial, share: float) -> None:
-        """Print the line of a trial."""
-        self.status.clear()
-        seconds = f"{trial.seconds.mean():.2f}"
-        if trial.failure or trial.left_out:
-            what = "failed" if trial.failure else "left out"
-            tell(self.line.format(trial.name, what, "", "", seconds))
-            way_out = "" if trial.failure else "; --all runs them"
-            note(f"{trial.name}: {trial.failure or trial.left_out}{way_out}")
-        else:
-            score = comparison.scores_of([trial])[trial.name]
-            ends = f"{score.low:.4f} to {score.high:.4f}"
-            values = f"{score.r2:.4f}", ends, f"{score.rmse:.4g}", seconds
-            tell(self.line.format(trial.name, *values))
-        self.waiting = self.waiting[1:]
-        self._next(share)
-
-    def _next(self, share: float) -> None:
-        """Show what runs now, and the time that is left once it can be estimated."""
-        if not self.waiting:
-            self.status.show("finding the reasons for the scores, writing the report")
-            return
-        left = None
-        if share >= ENOUGH:
-            left = (time.perf_counter() - self.start) / share * (1 - share)
-        self.status.show(f"[{share:4.0%}] {self.waiting[0].name}", left)

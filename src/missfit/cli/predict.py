@@ -5,7 +5,15 @@ from __future__ import annotations
 import errno
 import sys
 
-from missfit.cli.options import TABLE_HELP, UsageError, check_new_file
+from missfit.cli.options import (
+    TABLE_HELP,
+    UsageError,
+    add_file_options,
+    check_new_file,
+    read_options,
+)
+from missfit.tables.columns import shown
+from missfit.tables.problems import listed
 from missfit.terminal import Status, note, tell
 
 
@@ -15,21 +23,35 @@ def add_predict(commands) -> None:
         "predict",
         help="Predict the rows of a table with a model file.",
         description="Predict the rows of a table with a model file. The output has "
-        "the columns prediction, lower and upper, and one line for each row.",
+        "the columns prediction, lower and upper, and one line for each row, in the "
+        "order of the table. In CSV the numbers are rounded to about a "
+        "ten-thousandth of the typical error; in Parquet they keep all digits.",
     )
     parser.add_argument("model", help="A model file that missfit fit has written.")
     parser.add_argument("data", help=TABLE_HELP)
+    add_file_options(parser)
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="Copy these columns of the table to the output, in front of the "
+        "predictions: one name, or several with commas between them. A column named "
+        "row comes first; row 1 is the first row below the header. The option can be "
+        "given several times.",
+    )
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="The CSV file to write. The default is standard output.",
+        help="The file to write: Parquet if its name ends with .parquet, otherwise "
+        "CSV. The default is standard output.",
     )
     parser.set_defaults(command=_predict)
 
 
 def _predict(arguments) -> None:
     from missfit.workflow.model_file import load_model
-    from missfit.workflow.predict import predict_file
+    from missfit.workflow.predict import predict_file, unused_columns
 
     if arguments.out:
         inputs = [arguments.model, arguments.data]
@@ -40,21 +62,25 @@ def _predict(arguments) -> None:
         status.show(f"loading {arguments.model}")
         model = load_model(arguments.model)
         status.show(f"predicting the rows of {arguments.data}")
-        notes: list[str] = []
-        n_rows = predict_file(
+        options = read_options(arguments)
+        done = predict_file(
             model,
             arguments.data,
             arguments.out,
-            warn=notes.append,
+            options,
+            keep=arguments.keep,
             on_rows=lambda n: status.update(
                 f"predicted {n:,} rows of {arguments.data}"
             ),
             on_end=status.clear,
         )
-    for text in notes:
+    unused = unused_columns(model, arguments.data, options)
+    if unused:
+        note(f"not used to predict: {listed([shown(name) for name in unused])}")
+    for text in done.warnings:
         note(f"warning: {text}")
     if arguments.out:
-        tell(f"{arguments.out}: {n_rows:,} predictions of {model.target}")
+        tell(f"{arguments.out}: {done.n_rows:,} predictions of {model.target}")
 
 
 def _is_closed(stream) -> bool:

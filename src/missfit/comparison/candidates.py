@@ -28,6 +28,8 @@ from missfit.estimators import (
     PatternMixtureLR,
     SelfMaskedLR,
 )
+from missfit.estimators.filled_columns import FilledColumns
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.networks import MLP, NeuMiss, fit_many
 
 RIDGES = tuple(np.logspace(-3, 4, 15))
@@ -83,6 +85,11 @@ def _iterative_ridge(seed: int) -> Any:
     )
 
 
+def _boosting(seed: int) -> Any:
+    # it raises on a column that is empty among the rows that it is fitted to
+    return FilledColumns(HistGradientBoostingRegressor(random_state=seed))
+
+
 CANDIDATES = [
     Candidate("EMLR", lambda _: EMLR(), "missfit.EMLR()", "one Gaussian by EM"),
     Candidate(
@@ -113,9 +120,10 @@ CANDIDATES = [
     ),
     Candidate(
         "HistGradientBoosting",
-        lambda seed: HistGradientBoostingRegressor(random_state=seed),
-        "HistGradientBoostingRegressor(random_state={seed})",
+        _boosting,
+        "FilledColumns(HistGradientBoostingRegressor(random_state={seed}))",
         "trees that take NaN",
+        "from missfit.estimators.filled_columns import FilledColumns\n"
         "from sklearn.ensemble import HistGradientBoostingRegressor",
         rival=True,
         cost=4,
@@ -202,6 +210,30 @@ CANDIDATES = [
     ),
 ]
 DEFAULT = "AutoRegressor"
+# what a comparison in a hurry tries: cheap, or the best on most tables
+QUICK = (
+    "ConstantImputedLR",
+    "mean + indicator ridge",
+    "EMLR",
+    "ConditionalImputedLR",
+    "HistGradientBoosting",
+    "AutoRegressor",
+)
+
+
+def choosing_forward(one: Candidate) -> Candidate:
+    """Return a candidate that makes its own choices forward in time, too.
+
+    One that takes groups is given the times of the rows in their place. Networks are
+    fitted fold by fold, since those have different numbers of rows to learn from.
+    """
+    one = one._replace(fit_many=None)
+    if not one.takes_groups:
+        return one
+    return one._replace(
+        make=lambda seed: one.make(seed).set_params(cv=ForwardSplit()),
+        code=f"{one.code}.set_params(cv=missfit.estimators.ForwardSplit())",
+    )
 
 
 def candidate(name: str) -> Candidate:

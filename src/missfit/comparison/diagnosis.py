@@ -13,6 +13,7 @@ from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.learning_curve import CurvePoint, learning_curve
 from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import EMLR, ConformalRegressor
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
@@ -61,8 +62,13 @@ class Diagnosis:
     coverage_by_count: list[tuple[str, int, float, float]]
 
 
-def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
-    """Return what lies behind a comparison and its recommended predictor."""
+def diagnose(
+    comparison: Comparison, *, n_jobs: int = 1, with_curve: bool = True
+) -> Diagnosis:
+    """Return what lies behind a comparison and its recommended predictor.
+
+    Without its curve, it takes less time.
+    """
     coverage, by_count = interval_coverage(comparison)
     law = _law(comparison)
     found = why_missing(comparison, law)
@@ -72,7 +78,7 @@ def diagnose(comparison: Comparison, *, n_jobs: int = 1) -> Diagnosis:
         found,
         mask_evidence(comparison, found),
         *worth_of_measuring(comparison, law),
-        learning_curve(comparison, n_jobs=n_jobs),
+        learning_curve(comparison, n_jobs=n_jobs) if with_curve else [],
         coverage,
         by_count,
     )
@@ -105,9 +111,10 @@ def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, An
 
 def errors_by_count(comparison: Comparison) -> list[GroupError]:
     """Return the errors by number of missing variables."""
-    groups = count_groups(comparison.mask)
+    mask = comparison.mask[comparison.is_tested]
+    groups = count_groups(mask)
     if len(groups) > 12:  # keep the picture readable
-        groups = count_groups(comparison.mask, least=len(comparison.y) // 12)
+        groups = count_groups(mask, least=len(mask) // 12)
     return [
         GroupError(label, int(rows.sum()), _rmse(comparison, rows))
         for label, rows in groups
@@ -115,11 +122,9 @@ def errors_by_count(comparison: Comparison) -> list[GroupError]:
 
 
 def _rmse(comparison: Comparison, rows) -> dict[str, float]:
-    """Return the root mean squared error of each sound trial on some rows."""
+    """Return the RMSE of each sound trial on some of the rows that are tested."""
     return {
-        trial.name: float(
-            np.sqrt(((trial.predictions - comparison.y)[rows] ** 2).mean())
-        )
+        trial.name: float(np.sqrt((comparison.errors(trial)[rows] ** 2).mean()))
         for trial in comparison.sound
     }
 
@@ -135,8 +140,8 @@ class PatternError(NamedTuple):
 
 def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternError]:
     """Return the errors on the most frequent patterns, for the recommended trial."""
-    groups = comparison.patterns
-    error = comparison.trial(comparison.recommended).predictions - comparison.y
+    groups = group_rows(comparison.mask[comparison.is_tested])
+    error = comparison.errors(comparison.trial(comparison.recommended))
     found = []
     for p in np.argsort(-groups.n_rows, kind="stable")[:most]:
         rows = groups.order[groups.starts[p] : groups.starts[p + 1]]
@@ -229,10 +234,12 @@ def _is_linear(comparison: Comparison, trial: Trial) -> bool:
 def _gain(comparison: Comparison, name: str, *, over: str) -> Gain:
     """Return the gain in R2 of one trial over another; a group is one observation."""
     loss, new_loss = (
-        (comparison.trial(one).predictions - comparison.y) ** 2 for one in (over, name)
+        comparison.errors(comparison.trial(one)) ** 2 for one in (over, name)
     )
-    gain = paired_gain(loss, new_loss, np.ones(len(loss)), comparison.groups)
-    return gain.over(comparison.y.var())
+    tested, units = comparison.is_tested, comparison.units
+    units = None if units is None else units[tested]
+    gain = paired_gain(loss, new_loss, np.ones(len(loss)), units)
+    return gain.over(comparison.y[tested].var())
 
 
 def worth_of_measuring(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
@@ -249,17 +256,18 @@ def worth_of_measuring(comparison: Comparison, law: EMLR) -> tuple[Worth, float]
         if getattr(models[0], "parts_", True):  # AutoRegressor may be linear, too
             folds = [
                 Fold(model.predict, np.flatnonzero(comparison.fold == k))
-                for k, model in enumerate(models)
+                for k, model in zip(comparison.best_trained, models, strict=False)
             ]
             worth = heldout_worth(comparison.rows, folds, comparison.seed)
-            return worth, float(((one.predictions - comparison.y) ** 2).mean())
+            return worth, float((comparison.errors(one) ** 2).mean())
     return _worth_by_law(comparison, law)
 
 
 def _fold_models(comparison: Comparison, one: Trial) -> list[Any]:
     """Fit a candidate outside each fold; outside one fold where a fit is slow."""
     n_fits = comparison.n_folds if one.seconds.mean() < QUICK else 1
-    return [_fitted(comparison, one, comparison.fold != k) for k in range(n_fits)]
+    folds = comparison.best_trained[:n_fits]
+    return [_fitted(comparison, one, comparison.training(k)) for k in folds]
 
 
 def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
@@ -279,8 +287,8 @@ def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
 def _fitted(comparison: Comparison, trial: Trial, rows: NDArray[np.bool_]) -> Any:
     """Fit a candidate to some rows, with their groups where it takes them."""
     options, model = {}, trial.candidate.make(comparison.seed)
-    if trial.candidate.takes_groups and comparison.groups is not None:
-        options["groups"] = comparison.groups[rows]
+    if trial.candidate.takes_groups and comparison.fit_groups is not None:
+        options["groups"] = comparison.fit_groups[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(comparison.X[rows], comparison.y[rows], **options)
@@ -292,14 +300,16 @@ def interval_coverage(
     """Return the coverage at several levels, and at 90 % by the number missing.
 
     The intervals are those of `ConformalRegressor` around the recommended predictor, on
-    one fold that it has not seen. The first list holds the coverage asked for and the
-    actual coverage; the second one the number of missing variables, the number of rows,
-    the coverage and the median width.
+    one fold that it has not seen (in time: the last one). The first list holds the
+    coverage asked for and the actual coverage; the second one the number of missing
+    variables, the number of rows, the coverage and the median width.
     """
-    test, y = comparison.fold == 0, comparison.y[comparison.fold == 0]
+    fold = comparison.best_trained[0]
+    test = comparison.fold == fold
+    X, y = comparison.fold_tables[fold], comparison.y[test]
     alphas = [1 - level for level in LEVELS]
-    model = _conformal(comparison, ~test)
-    lower, upper = model.predict_intervals(comparison.fold_tables[0][test], alphas)
+    train = comparison.training(fold)
+    lower, upper = _conformal(comparison, X, train).predict_intervals(X[test], alphas)
     inside = (lower <= y) & (y <= upper)
     coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
     asked = LEVELS.index(0.9)
@@ -316,14 +326,17 @@ def interval_coverage(
     return coverage, by_count
 
 
-def _conformal(comparison: Comparison, train: NDArray[np.bool_]) -> ConformalRegressor:
-    """Fit the intervals of the recommended predictor to the rows outside fold 0."""
+def _conformal(
+    comparison: Comparison, X: NDArray, train: NDArray[np.bool_]
+) -> ConformalRegressor:
+    """Fit the intervals of the recommended predictor to some rows."""
     chosen = comparison.trial(comparison.recommended).candidate
     model = ConformalRegressor(
-        chosen.make(comparison.seed), random_state=comparison.seed
+        chosen.make(comparison.seed),
+        cv=None if comparison.time is None else ForwardSplit(),
+        random_state=comparison.seed,
     )
-    groups = None if comparison.groups is None else comparison.groups[train]
-    X = comparison.fold_tables[0]
+    groups = None if comparison.fit_groups is None else comparison.fit_groups[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X[train], comparison.y[train], groups=groups)

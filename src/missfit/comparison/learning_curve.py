@@ -9,8 +9,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
+from missfit.comparison.fits import fit_and_predict
 from missfit.comparison.results import Comparison
-from missfit.comparison.trials import fit_and_predict
 
 SHARES = (0.1, 0.25, 0.5)  # of the training rows; the score of all is known already
 LEAST_ROWS = 20  # fewer training rows than these make no point of the curve
@@ -43,14 +43,14 @@ def learning_curve(
 ) -> list[CurvePoint]:
     """Return R2 of the recommended predictor by the number of rows it learns from.
 
-    The first ``repeats`` folds are predicted from nested parts of the other folds; the
-    last point is that of the comparison itself.
+    The first ``repeats`` folds (in time: the last ones) are predicted from nested parts
+    of their training rows; the last point is that of the comparison itself.
     """
     trial = comparison.trial(comparison.recommended)
     if trial.seconds.mean() > SLOW:
         repeats = 1
     repeats = min(repeats, comparison.n_folds)
-    known = comparison.fold < repeats
+    known = np.isin(comparison.fold, _tested(comparison, repeats))
     if np.ptp(comparison.y[known]) == 0:
         return []
     steps = [
@@ -62,7 +62,12 @@ def learning_curve(
 
 def _n_training(comparison: Comparison, repeats: int) -> list[int]:
     """Return how many rows there are to learn from, for each of the folds tested."""
-    return [int((comparison.fold != k).sum()) for k in range(repeats)]
+    return [int(comparison.training(k).sum()) for k in _tested(comparison, repeats)]
+
+
+def _tested(comparison: Comparison, repeats: int) -> list[int]:
+    """Return the folds that are predicted."""
+    return comparison.best_trained[:repeats]
 
 
 def _steps(
@@ -73,10 +78,10 @@ def _steps(
     most = min(_n_training(comparison, repeats))
     sizes = sorted({max(LEAST_ROWS, int(share * most)) for share in SHARES})
     tasks = [
-        (np.sort(order[comparison.fold[order] != k][:size]), k)
+        (np.sort(order[comparison.training(k)[order]][:size]), k)
         for size in sizes
         if size < most
-        for k in range(repeats)
+        for k in _tested(comparison, repeats)
     ]
     fits: Any = Parallel(n_jobs=n_jobs)(
         delayed(fit_and_predict)(one, *_examples(comparison, train, k))
@@ -95,7 +100,8 @@ def _examples(comparison: Comparison, train: NDArray[np.intp], k: int) -> tuple:
     """Return what `fit_and_predict` takes: these training rows, and fold k to test."""
     rows = np.concatenate([train, np.flatnonzero(comparison.fold == k)])
     is_test = np.arange(len(rows)) >= len(train)
-    groups = None if comparison.groups is None else comparison.groups[rows]
+    groups = comparison.fit_groups
+    groups = None if groups is None else groups[rows]
     X = comparison.encoded(train)[rows]
     return X, comparison.y[rows], is_test, comparison.seed, groups
 
@@ -109,12 +115,12 @@ def _points(
     loss - (1 - R2) spread, over the mean spread (the delta method).
     """
     y = comparison.y[known]
-    groups = None if comparison.groups is None else comparison.groups[known]
+    units = None if comparison.units is None else comparison.units[known]
     spread, flat = (y - y.mean()) ** 2, np.ones(len(y))
     unit = float(spread.mean())
 
     def gain_over(loss: NDArray, new_loss: NDArray) -> Gain:
-        return paired_gain(loss, new_loss, flat, groups).over(unit)
+        return paired_gain(loss, new_loss, flat, units).over(unit)
 
     points: list[CurvePoint] = []
     before = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from missfit.tables.options import ReadOptions
 
 LEAST_ROWS = 50  # of a table to compare: 10 in each test fold of the default 5
 
@@ -14,16 +16,19 @@ class CompareOptions:
 
     Attributes
     ----------
-    drop : sequence of str
-        Columns that are not read from a file. They play no role for a table that has
-        been read already.
-    categorical : sequence of str
-        Columns whose values are categories, whatever they look like.
+    reading : ReadOptions
+        How a file is read: columns that are left out or are categories, marks of
+        missing values, and the like. For a table that has been read already, only its
+        categories count.
     group : str, optional
         Column of a file that names the group of each row; the rows of one group are in
         one fold. A table that has been read already holds its groups.
-    skip : sequence of str
-        Names of the candidates that are not tried.
+    time : str, optional
+        Column of a file that holds the time of each row; each fold is then predicted
+        from the rows before it. A table that has been read already holds its times.
+    only, skip : sequence of str
+        Names of the candidates that are tried (all if empty), and of those that are
+        not.
     n_folds : int
         Number of folds of the cross-validation.
     max_rows : int
@@ -36,6 +41,9 @@ class CompareOptions:
     all_folds : bool
         Whether a slow candidate is fitted to all folds even if its first folds show
         that it is clearly behind.
+    budget : float, optional
+        Seconds for the whole comparison and its report. A candidate that would take
+        longer than what is left is not tried.
 
     Examples
     --------
@@ -43,15 +51,17 @@ class CompareOptions:
     3
     """
 
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
+    reading: ReadOptions = field(default_factory=ReadOptions)
     group: str | None = None
+    time: str | None = None
+    only: Sequence[str] = ()
     skip: Sequence[str] = ()
     n_folds: int = 5
     max_rows: int = 20_000
     n_jobs: int = 1
     seed: int = 0
     all_folds: bool = False
+    budget: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError where no table could be compared like this."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,8 +13,10 @@ from sklearn.base import clone
 
 from missfit.comparison.candidates import Candidate
 from missfit.estimators import TableEncoder
+from missfit.estimators.forward_split import blocks_in_time
 from missfit.evidence.mechanism import Rows, rows_of
 from missfit.moments.patterns import PatternGroups, group_rows
+from missfit.suspicions import Suspicion
 
 DRAWS = 400  # bootstrap draws: an end of a 95 % interval rests on 10 of them
 
@@ -29,8 +31,8 @@ class Trial:
     predictions : ndarray of shape (n,)
         The prediction for each row by the model that did not see it; NaN where that
         model failed or was not fitted.
-    seconds : ndarray of shape (n_folds,)
-        The time to fit and predict each fold that was tried.
+    seconds : ndarray of shape (n_tried,)
+        The time to fit and predict each fold that was tried; there may be none.
     failure : str
         Why the candidate failed, or "".
     left_out : str
@@ -47,6 +49,11 @@ class Trial:
     def name(self) -> str:
         """Return the name of the candidate."""
         return self.candidate.name
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """Return the mean time to fit and predict a fold; None if none was tried."""
+        return float(self.seconds.mean()) if len(self.seconds) else None
 
 
 class Score(NamedTuple):
@@ -86,7 +93,7 @@ class Comparison:
     y : ndarray of shape (n,)
     encoder : TableEncoder
     fold : int ndarray of shape (n,)
-        The fold of each row.
+        The fold of each row; -1 for the first rows in time, which are never predicted.
     groups : ndarray of shape (n,), optional
     trials : list of Trial
     target : str
@@ -96,6 +103,13 @@ class Comparison:
         The table before it was encoded; None where it was numbers from the start.
     drawn_from : int, optional
         The number of rows that these rows were drawn from; None where all were taken.
+    time : ndarray of shape (n,), optional
+        The time of each row, in increasing order. Each fold is then predicted from the
+        rows before it.
+    suspicions : list of Suspicion
+        What was odd about the table before anything was tried.
+    chosen : str, optional
+        The name of the recommended trial, where it was chosen by more rows than these.
     """
 
     X: NDArray[np.float64]
@@ -109,6 +123,9 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     frame: Any = None
     drawn_from: int | None = None
+    time: NDArray | None = None
+    suspicions: list[Suspicion] = field(default_factory=list)
+    chosen: str | None = None
 
     def encoded(self, train: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return all rows as numbers, by an encoder fitted to the training rows alone.
@@ -128,11 +145,59 @@ class Comparison:
         """Return the number of folds."""
         return int(self.fold.max()) + 1
 
+    @property
+    def n_training(self) -> int:
+        """Return the number of training rows of a fold, the largest in time."""
+        return int(self.training(self.best_trained[0]).sum())
+
     @cached_property
     def fold_tables(self) -> list[NDArray[np.float64]]:
         """For each fold, all rows as the model meets them that predicts this fold."""
         folds = range(self.n_folds)
-        return [self.encoded(np.flatnonzero(self.fold != k)) for k in folds]
+        return [self.encoded(np.flatnonzero(self.training(k))) for k in folds]
+
+    def training(self, k: int) -> NDArray[np.bool_]:
+        """Return which rows train the model that predicts fold k."""
+        return self.fold != k if self.time is None else self.fold < k
+
+    @property
+    def is_tested(self) -> NDArray[np.bool_]:
+        """Return which rows are predicted: all but the first ones in time."""
+        return self.fold >= 0
+
+    @property
+    def best_trained(self) -> list[int]:
+        """Return the folds, the one whose model has seen the most rows first."""
+        folds = list(range(self.n_folds))
+        return folds if self.time is None else folds[::-1]
+
+    def examples(self, k: int) -> tuple:
+        """Return what `fit_and_predict` takes: training rows of fold k, and the fold.
+
+        These are rows, targets, which of the rows are tested, the seed, and groups.
+        """
+        rows = self.training(k) | (self.fold == k)
+        groups = None if self.fit_groups is None else self.fit_groups[rows]
+        test = (self.fold == k)[rows]
+        return self.fold_tables[k][rows], self.y[rows], test, self.seed, groups
+
+    @property
+    def fit_groups(self) -> NDArray | None:
+        """Return the groups, or times, for the candidates that take groups."""
+        return self.groups if self.time is None else self.time
+
+    @cached_property
+    def units(self) -> NDArray | None:
+        """Rows that count as one observation in standard errors; None for each row.
+
+        These are the groups, or blocks of consecutive rows in time, since errors of
+        neighbours are alike. With n rows tested there are about sqrt(n) blocks, which
+        is longer than the n^(1/3) rows that a weak dependence asks for.
+        """
+        if self.time is None:
+            return self.groups
+        n_tested = int(self.is_tested.sum())
+        return blocks_in_time(self.time, max(2, round(len(self.y) / n_tested**0.5)))
 
     @cached_property
     def rows(self) -> Rows:
@@ -170,21 +235,22 @@ class Comparison:
         """Weights of the rows in each draw, and the spread of the target by them.
 
         The first draw is the table itself; the others are Poisson weights of the rows,
-        or of the groups where there are any.
+        or of their `units` where there are any. Only rows that are tested count.
         """
         rng = np.random.default_rng(self.seed)
-        unit = np.arange(len(self.y))
-        if self.groups is not None:
-            unit = np.unique(self.groups, return_inverse=True)[1]
-        weight = np.ones((DRAWS + 1, len(self.y)))
+        y = self.y[self.is_tested]
+        unit = np.arange(len(y))
+        if self.units is not None:
+            unit = np.unique(self.units[self.is_tested], return_inverse=True)[1]
+        weight = np.ones((DRAWS + 1, len(y)))
         weight[1:] = rng.poisson(1.0, (DRAWS, unit.max() + 1))[:, unit]
-        y = self.y - self.y.mean()  # or squares of a large mean swallow the variance
+        y = y - y.mean()  # or squares of a large mean swallow the variance
         mean = weight @ y / weight.sum(axis=1)
         return weight, weight @ y**2 - weight.sum(axis=1) * mean**2
 
     def scores_of(self, sound: list[Trial]) -> dict[str, Score]:
         """Return the scores of some trials; intervals are those of a bootstrap."""
-        error = np.array([trial.predictions - self.y for trial in sound])
+        error = np.array([self.errors(trial) for trial in sound])
         weight, spread = self._bootstrap
         r2 = 1 - (weight @ (error**2).T) / spread[:, None]  # (1 + draws, trials)
         behind = r2[:, [np.argmax(r2[0])]] - r2
@@ -203,9 +269,13 @@ class Comparison:
         names = [trial.name for trial in sound]
         return dict(zip(names, scores, strict=True))
 
+    def errors(self, trial: Trial) -> NDArray[np.float64]:
+        """Return the errors of a trial on the rows that are tested."""
+        return (trial.predictions - self.y)[self.is_tested]
+
     def best_now(self) -> str:
         """Return the name of the best trial so far."""
-        error = [((t.predictions - self.y) ** 2).mean() for t in self.sound]
+        error = [(self.errors(trial) ** 2).mean() for trial in self.sound]
         return self.sound[int(np.argmin(error))].name
 
     @cached_property
@@ -216,6 +286,8 @@ class Comparison:
     @cached_property
     def recommended(self) -> str:
         """The name of the quickest trial within one standard error of the best."""
+        if self.chosen is not None:
+            return self.chosen
         near = [
             trial
             for trial in self.sound
@@ -226,6 +298,26 @@ class Comparison:
     def trial(self, name: str) -> Trial:
         """Return the trial of this name."""
         return next(trial for trial in self.trials if trial.name == name)
+
+    def at_rows(self, rows: NDArray[np.intp]) -> Comparison:
+        """Return the same comparison, seen at some of its rows.
+
+        The recommended trial is that of all rows.
+        """
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            fold=self.fold[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            time=None if self.time is None else self.time[rows],
+            trials=[replace(t, predictions=t.predictions[rows]) for t in self.trials],
+            frame=None if self.frame is None else self._frame_at(rows),
+            chosen=self.recommended,
+        )
+
+    def _frame_at(self, rows: NDArray[np.intp]) -> Any:
+        return self.frame.iloc[rows].reset_index(drop=True)
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one record for each candidate and fold tried: the table of results."""

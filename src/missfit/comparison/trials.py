@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from math import inf
+from time import monotonic
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold
 
 from missfit.auto.heldout import Gain, paired_gain
-from missfit.comparison.candidates import Candidate
+from missfit.comparison.candidates import Candidate, choosing_forward
+from missfit.comparison.costs import Costs
+from missfit.comparison.fits import Fit
+from missfit.comparison.fold_fits import FoldFits
+from missfit.comparison.folds import folds_of
 from missfit.comparison.options import CompareOptions
 from missfit.comparison.results import Comparison, Trial
+from missfit.comparison.store import FitStore
 from missfit.estimators import TableEncoder
+from missfit.suspicions import find_suspicions
 from missfit.tables.training import TrainingTable
+from missfit.terminal import duration
 
-PATIENCE = 60.0  # seconds that the other folds of a candidate far behind may take
-BEHIND = 3.0  # standard errors of the difference from which a candidate is far behind
+# A slow candidate is recommended only if it is better than a quicker one by a standard
+# error. One that is behind by 2 of them on its first folds would have to gain 3.
+PATIENCE = 20.0  # seconds that the other folds of a candidate far behind may take
+BEHIND = 2.0  # standard errors of the difference from which a candidate is far behind
+FINISH = 8.0  # seconds of a budget that the report takes beside fits of the candidates
 
 
 def compare_table(
@@ -28,52 +35,62 @@ def compare_table(
     candidates: Sequence[Candidate],
     options: CompareOptions | None = None,
     *,
+    store: FitStore | None = None,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
-    on_trial: Callable[[Comparison, Trial, float], None] | None = None,
+    on_trial: Callable[[Comparison, Trial, float | None], None] | None = None,
 ) -> Comparison:
-    """Cross-validate candidates on one table.
+    """Cross-validate candidates on one table, the cheap ones first.
 
     Everything that is learned is learned inside the folds, including the levels of
     `TableEncoder`: the predictions are those of
     ``make_pipeline(TableEncoder(), candidate)`` by scikit-learn's
     ``cross_val_predict``. A slow candidate is judged after its first folds. If it is
-    behind the best candidate so far by more than 3 standard errors of their paired
-    difference there, and the other folds would take longer than a minute, then the
-    other folds are left out, and the trial says so.
+    behind the best candidate so far by more than 2 standard errors of their paired
+    difference there, and the other folds would take longer than 20 seconds, then the
+    other folds are left out, and the trial says so. Where there is a budget, a
+    candidate that would break it is left out, too; its time is predicted from a fit to
+    a small part of the rows.
 
     Parameters
     ----------
     table : TrainingTable
-        Where it has groups, the rows of one group are in one fold.
+        Where it has groups, the rows of one group are in one fold. Where it has times,
+        each fold is predicted from the rows before it, and the first rows never are.
     candidates : sequence of Candidate
-        The candidates to try, in this order.
+        The candidates to try. The trials are in their order, although cheap ones are
+        run first.
     options : CompareOptions, optional
-        Its ``drop``, ``group`` and ``skip`` are not used here, since the table has been
-        read and the candidates have been chosen.
+        Its ``drop``, ``group``, ``only`` and ``skip`` are not used here, since the
+        table has been read and the candidates have been chosen.
+    store : FitStore, optional
+        Where each finished fit is kept. Fits that it has are not made again.
     on_start : callable, optional
-        Called with the comparison, which has no trials yet, and with the candidates,
-        before the first trial.
+        Called with the comparison, which has no trials yet, and with the candidates as
+        they will be run, before the first trial.
     on_trial : callable, optional
-        Called after each trial with the comparison so far, the trial, and the share of
-        the work that is done.
+        Called after each trial with the comparison so far, the trial, and the seconds
+        that the other trials may take, None where that is not known.
     """
     options = options or CompareOptions()
     whole = _without_trials(table, options)
-    trials = whole.trials
+    if whole.time is not None:
+        candidates = [choosing_forward(one) for one in candidates]
+    if store is not None:
+        whole.notes.extend(store.begin(whole))
+    queue = sorted(candidates, key=lambda one: one.cost)
     if on_start:
-        on_start(whole, candidates)
-    work = sum(one.cost for one in candidates)
-    done, start = 0.0, time.perf_counter()
-    with Parallel(n_jobs=options.n_jobs) as parallel:
-        for one in candidates:
-            pace = (time.perf_counter() - start) / done if done else 0.0
-            slow = one.cost * pace > PATIENCE and not options.all_folds
-            trials.append(_trial(one, whole, parallel, options.n_jobs, slow))
-            done += one.cost
+        on_start(whole, queue)
+    with FoldFits(whole, options.n_jobs, store) as fits:
+        runner = _Runner(fits, options)
+        for i, one in enumerate(queue):
+            whole.trials.append(runner.trial(one))
             if on_trial:
-                on_trial(whole, trials[-1], done / work)
+                left = runner.seconds_of(queue[i + 1 :])
+                on_trial(whole, whole.trials[-1], left)
+    order = [one.name for one in candidates]
+    whole.trials.sort(key=lambda trial: order.index(trial.name))
     if not whole.sound:
-        raise ValueError(f"no predictor could be fitted: {trials[0].failure}")
+        raise ValueError(_why_nothing(whole))
     return whole
 
 
@@ -85,14 +102,27 @@ def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison
         drawn_from = len(rows)
         rows = drawn_rows(drawn_from, max_rows, seed)
         notes.append(f"{max_rows:,} of {drawn_from:,} rows drawn at random")
-    named = [name for name in options.categorical if name in table.X.columns]
+    named = [name for name in options.reading.categorical if name in table.X.columns]
     frame = table.X.iloc[rows].reset_index(drop=True)
-    encoder = TableEncoder(categorical=named)
+    encoder = TableEncoder(categorical=named, reading=table.reading)
     X, y = encoder.fit_transform(frame), table.y[rows]
     groups = None if table.groups is None else table.groups[rows]
-    fold = _folds(len(y), groups, options.n_folds, seed)
+    when = None if table.time is None else table.time[rows]
+    fold = folds_of(len(y), options.n_folds, seed, groups=groups, time=when)
     return Comparison(
-        X, y, encoder, fold, groups, [], table.target, seed, notes, frame, drawn_from
+        X,
+        y,
+        encoder,
+        fold,
+        groups,
+        [],
+        table.target,
+        seed,
+        notes,
+        frame,
+        drawn_from,
+        when,
+        find_suspicions(table, categorical=named, seed=seed),
     )
 
 
@@ -105,69 +135,93 @@ def drawn_rows(n: int, n_drawn: int, seed: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(seed).permutation(n)[:n_drawn])
 
 
-def _folds(n: int, groups, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Return the fold of each row; the rows of one group are in one fold."""
-    if groups is None:
-        splitter: Any = KFold(n_folds, shuffle=True, random_state=seed)
-    else:
-        n_folds = min(n_folds, len(np.unique(groups)))
-        splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
-    fold = np.empty(n, dtype=np.intp)
-    for k, (_, test) in enumerate(splitter.split(np.empty((n, 1)), None, groups)):
-        fold[test] = k
-    return fold
+class _Runner:
+    """Runs trials: all folds of a candidate, or as many as are worth the time."""
+
+    def __init__(self, fold_fits: FoldFits, options: CompareOptions):
+        self.whole, self.fold_fits = fold_fits.whole, fold_fits
+        self.costs = Costs(fold_fits)
+        self.all_folds = options.all_folds
+        self.end = inf if options.budget is None else monotonic() + options.budget
+
+    @property
+    def left(self) -> float:
+        """Return the seconds of the budget that trials may take."""
+        return self.end - monotonic() - FINISH
+
+    def seconds_of(self, queue: Sequence[Candidate]) -> float | None:
+        """Return about how long these candidates will take, None if that is unknown."""
+        waiting = [one for one in queue if not self.fold_fits.has(one)]
+        costs = self.costs
+        seconds = sum(costs.folds(one, costs.guess(one)) for one in waiting)
+        return min(seconds, max(0.0, self.left)) or None
+
+    def trial(self, one: Candidate) -> Trial:
+        """Predict each fold by the candidate fitted to the other folds."""
+        whole = self.whole
+        first, left_out = self._first_folds(one)
+        fits = self.fold_fits.of(one, range(first))
+        if not left_out and first < whole.n_folds:
+            left_out = self._why_stop(one, fits)
+            if not left_out:
+                fits += self.fold_fits.of(one, range(first, whole.n_folds))
+        failure = next((fit.failure for fit in fits if fit.failure), "")
+        seconds = np.array([fit.seconds for fit in fits])
+        trial = Trial(one, _joined(whole, fits), seconds, failure, left_out)
+        self.costs.learn(trial)
+        return trial
+
+    def _first_folds(self, one: Candidate) -> tuple[int, str]:
+        """Return how many folds to run before a look, and why none are run, or "".
+
+        A slow candidate has to show on the first folds that the others are worth the
+        time.
+        """
+        n_folds = self.whole.n_folds
+        if self.fold_fits.has(one):
+            return n_folds, ""
+        seconds = self.costs.of(one, enough=self.left / 10)
+        needed = self.costs.folds(one, seconds)
+        # the report fits the candidate once more if it recommends it
+        if needed + seconds > self.left:
+            return 0, _over_budget(needed, self.left)
+        is_slow = needed > PATIENCE and not self.all_folds
+        is_close = needed > self.left / 3  # the prediction may be wrong
+        first = min(self.fold_fits.n_jobs, n_folds)
+        return (first if is_slow or is_close else n_folds), ""
+
+    def _why_stop(self, one: Candidate, fits: Sequence[Fit]) -> str:
+        """Return why the folds after the first are left out, or "" if they are not."""
+        whole = self.whole
+        seconds = sum(fit.seconds for fit in fits) / len(fits)
+        needed = self.costs.folds(one, seconds, n_done=len(fits))
+        if needed + seconds > self.left:
+            done = f"after {len(fits)} of {whole.n_folds} folds"
+            return _over_budget(needed, self.left, done)
+        if needed > PATIENCE and not self.all_folds:
+            return _why_leave_out(whole, fits, needed)
+        return ""
 
 
-class _Fit(NamedTuple):
-    """What one candidate predicts for one fold, how long it took, and any failure."""
-
-    predictions: NDArray[np.float64]
-    seconds: float
-    failure: str
-
-
-def _trial(
-    one: Candidate,
-    whole: Comparison,
-    parallel: Parallel,
-    n_jobs: int,
-    slow: bool,
-) -> Trial:
-    """Predict each fold by the candidate fitted to the other folds.
-
-    A slow candidate has to show on the first folds that the others are worth the time.
-    """
-    n_folds = whole.n_folds
-    first = min(n_jobs, n_folds) if slow else n_folds
-    fits = _fit_folds(one, whole, parallel, range(first))
-    left_out = ""
-    if first < n_folds:
-        seconds = sum(fit.seconds for fit in fits) / first
-        rounds = n_folds - first if one.fit_many else -(-(n_folds - first) // n_jobs)
-        if seconds * rounds > PATIENCE:
-            left_out = _why_leave_out(whole, fits, seconds * rounds)
-        if not left_out:
-            fits += _fit_folds(one, whole, parallel, range(first, n_folds))
-    failure = next((fit.failure for fit in fits if fit.failure), "")
-    seconds = np.array([fit.seconds for fit in fits])
-    return Trial(one, _joined(whole, fits), seconds, failure, left_out)
-
-
-def _fit_folds(
-    one: Candidate, whole: Comparison, parallel: Parallel, parts: range
-) -> list[Any]:
-    tables, y, fold = whole.fold_tables, whole.y, whole.fold
-    if one.fit_many is not None:  # networks of all folds train as one batch
-        tests = [fold == k for k in parts]
-        return _fit_all(one, [tables[k] for k in parts], y, tests, whole.seed)
-    tasks = (
-        delayed(fit_and_predict)(one, tables[k], y, fold == k, whole.seed, whole.groups)
-        for k in parts
+def _over_budget(needed: float, left: float, done: str = "") -> str:
+    """Return why folds are left out, given the seconds needed and left."""
+    folds = "the others" if done else "all folds"
+    return (
+        f"left out{' ' if done else ''}{done}: {folds} would take about "
+        f"{duration(needed)}, and {duration(max(0.0, left))} of the budget are left"
     )
-    return list(parallel(tasks) or [])
 
 
-def _joined(whole: Comparison, fits: Sequence[_Fit]) -> NDArray[np.float64]:
+def _why_nothing(whole: Comparison) -> str:
+    """Return why no candidate has a score."""
+    for trial in whole.trials:
+        if trial.failure:
+            return f"no predictor could be fitted: {trial.failure}"
+    name, why = whole.trials[0].name, whole.trials[0].left_out
+    return f"no predictor could be compared; {name}: {why}. Give a larger budget."
+
+
+def _joined(whole: Comparison, fits: Sequence[Fit]) -> NDArray[np.float64]:
     """Return the predictions of the first folds, and NaN for the other rows."""
     predictions = np.full(len(whole.y), np.nan)
     for k, fit in enumerate(fits):
@@ -175,11 +229,11 @@ def _joined(whole: Comparison, fits: Sequence[_Fit]) -> NDArray[np.float64]:
     return predictions
 
 
-def _why_leave_out(whole: Comparison, fits: Sequence[_Fit], seconds: float) -> str:
+def _why_leave_out(whole: Comparison, fits: Sequence[Fit], seconds: float) -> str:
     """Return why the folds after the first are left out, or "" if they are not."""
     if not whole.sound or any(fit.failure for fit in fits):
         return ""
-    rows = whole.fold < len(fits)
+    rows = (whole.fold >= 0) & (whole.fold < len(fits))
     guess, y = _joined(whole, fits)[rows], whole.y[rows]
     lag = _lag(whole, guess, rows)
     if not lag.wins(BEHIND):
@@ -188,7 +242,7 @@ def _why_leave_out(whole: Comparison, fits: Sequence[_Fit], seconds: float) -> s
     return (
         f"left out after {len(fits)} of {whole.n_folds} folds: R2 {r2:.4f} "
         f"there, {lag.value:.4f} ± {lag.standard_error:.4f} behind {whole.best_now()}; "
-        f"the others would take about {max(1, round(seconds / 60))} min"
+        f"the others would take about {duration(seconds)}"
     )
 
 
@@ -196,54 +250,6 @@ def _lag(whole: Comparison, guess, rows) -> Gain:
     """Return how far the best trial so far is ahead in R2 on some rows."""
     y = whole.y[rows]
     best = whole.trial(whole.best_now()).predictions[rows]
-    groups = None if whole.groups is None else whole.groups[rows]
-    lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), groups)
+    units = None if whole.units is None else whole.units[rows]
+    lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), units)
     return lag.over(y.var())
-
-
-def fit_and_predict(
-    one: Candidate, X, y, test: NDArray[np.bool_], seed: int, groups=None
-) -> _Fit:
-    """Fit a candidate to the rows outside the test fold and predict the test fold."""
-    start = time.perf_counter()
-    options = {}
-    if one.takes_groups and groups is not None:
-        options["groups"] = groups[~test]
-    try:
-        with warnings.catch_warnings():
-            # A candidate is only tried here: its warnings of slow convergence or rare
-            # patterns are for those who choose it.
-            warnings.simplefilter("ignore")
-            model = one.make(seed).fit(X[~test], y[~test], **options)
-            predictions = model.predict(X[test])
-        failure = "" if np.isfinite(predictions).all() else "predictions not finite"
-    except Exception as error:  # a candidate that fails is a result, not the end
-        predictions = np.full(test.sum(), np.nan)
-        failure = _in_one_line(error)
-    return _Fit(predictions, time.perf_counter() - start, failure)
-
-
-def _in_one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-
-def _fit_all(one: Candidate, tables, y, tests, seed: int) -> list[_Fit]:
-    """Fit a candidate to all folds as one batch; each fold gets its share of time."""
-    start = time.perf_counter()
-    models = [one.make(seed) for _ in tests]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            assert one.fit_many is not None
-            pairs = list(zip(tables, tests, strict=True))
-            one.fit_many(models, [(X[~test], y[~test]) for X, test in pairs])
-            predicted = [
-                model.predict(X[test])
-                for model, (X, test) in zip(models, pairs, strict=True)
-            ]
-        failure = ""
-    except Exception as error:
-        predicted = [np.full(test.sum(), np.nan) for test in tests]
-        failure = _in_one_line(error)
-    seconds = (time.perf_counter() - start) / len(tests)
-    return [_Fit(predictions, seconds, failure) for predictions in predicted]

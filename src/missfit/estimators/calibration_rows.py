@@ -17,6 +17,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missfit.estimators.any_table import as_table, take_rows
 from missfit.estimators.calibration import is_enough
+from missfit.estimators.forward_split import ForwardSplit
+from missfit.estimators.splits import row_splits
 from missfit.moments.rows import check_weight
 from missfit.tables.arrays import refuse_beyond, target_values
 from missfit.tables.chunks import comes_in_chunks, named_columns
@@ -47,6 +49,10 @@ class Rows(NamedTuple):
             group=self.group[rows],
         )
 
+    def counted(self) -> Rows:
+        """Return the rows of positive weight."""
+        return self if self.weight.all() else self.take(np.flatnonzero(self.weight))
+
 
 class HeldOut(NamedTuple):
     """A fitted estimator, the rows that calibrate, and their held-out predictions."""
@@ -57,7 +63,7 @@ class HeldOut(NamedTuple):
 
 
 def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
-    """Return the rows of positive weight; X stays as it is."""
+    """Return all rows; X stays as it is."""
     if comes_in_chunks(X):
         raise TypeError(
             "the calibration needs all rows in memory, and X is of type "
@@ -78,10 +84,8 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
     if groups is not None:
         check_consistent_length(X, groups)
         _, group = np.unique(np.asarray(groups), return_inverse=True)
-    rows = Rows(X, y, weight, group, groups is not None, sample_weight is not None)
-    counted = np.flatnonzero(weight > 0)
-    _check_units(group[counted], groups)
-    return rows if len(counted) == len(y) else rows.take(counted)
+    _check_units(group[weight > 0], groups)
+    return Rows(X, y, weight, group, groups is not None, sample_weight is not None)
 
 
 def _check_units(unit: NDArray[np.intp], groups: Any) -> None:
@@ -115,6 +119,7 @@ def hold_out(
     Cross-fitted where a share of the rows (or groups) is fewer than 20, or fewer than
     quantiles at 1 - alpha need.
     """
+    rows = rows.counted()
     units = np.unique(rows.group)
     n_held_out = min(int(np.ceil(share * len(units))), len(units) - 1)
     is_few = n_held_out < FEWEST_HELD_OUT or not is_enough(n_held_out, alpha)
@@ -145,6 +150,33 @@ def _cross_fit(estimator: Any, rows: Rows, rng: Any) -> HeldOut:
         predictions[test] = _predictions(fitted, take_rows(rows.X, test))
     some = rng.permutation(len(fold))[:MOST_ROWS]
     return HeldOut(_fit(estimator, rows), rows.take(some), predictions[some])
+
+
+def hold_out_by(
+    cv: Any, estimator: Any, rows: Rows, *, alpha: float, rng: Any
+) -> HeldOut:
+    """Predict the rows that some split holds out by a fit to its others, and fit all.
+
+    A row that several splits hold out is predicted by the first of them. The splits are
+    those of all rows, of which those without weight then do not count.
+    """
+    groups = rows.group if rows.has_groups else None
+    seed = int(rng.randint(2**31 - 1))
+    splits = row_splits(cv, rows.X, rows.y, groups=groups, seed=seed, instead="cv=None")
+    predictions = np.empty(len(rows.y))
+    is_held_out, counts = np.zeros(len(rows.y), dtype=bool), rows.weight > 0
+    for train, test in splits:
+        new = test[counts[test] & ~is_held_out[test]]
+        if len(new):
+            fitted = _fit(estimator, rows.take(train[counts[train]]))
+            predictions[new] = _predictions(fitted, take_rows(rows.X, new))
+            is_held_out[new] = True
+    some = rng.permutation(np.flatnonzero(is_held_out))[:MOST_ROWS]
+    kept = rows.take(some)
+    if isinstance(cv, ForwardSplit):  # its groups are times: each row is one draw
+        kept = kept._replace(group=np.arange(len(some)), has_groups=False)
+    _warn_of_too_few(len(np.unique(kept.group)), kept.has_groups, alpha)
+    return HeldOut(_fit(estimator, rows.counted()), kept, predictions[some])
 
 
 def _warn_of_too_few(n_units: int, has_groups: bool, alpha: float) -> None:

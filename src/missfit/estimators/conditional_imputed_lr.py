@@ -188,7 +188,7 @@ def _design_moments(moments: PatternMoments, law: ScaledGaussian) -> _DesignMome
     """
     d, t = moments.n_features, moments.n_targets
     pattern, values, weight = moments.points()
-    indicators = _distinct_indicators(moments.patterns)
+    indicators = distinct_indicators(moments.patterns)
     hidden = moments.patterns[pattern]
     seen = np.where(hidden, 0.0, (values[:, :d] - law.shift))
     points = np.hstack([seen, hidden[:, indicators], values[:, d:]])
@@ -202,7 +202,7 @@ def _design_moments(moments: PatternMoments, law: ScaledGaussian) -> _DesignMome
         first, last = np.searchsorted(pattern[order], [block.start, block.stop])
         here = order[first:last]
         local = pattern[here] - block.start
-        _impute(points, here, local, moments.patterns[block], slope, law.mean)
+        impute(points, here, local, moments.patterns[block], slope, law.mean)
         inner[sides] += _imputed_scatter(moments, law, block, slope)
     total = weight.sum()
     mean = weight @ points / total
@@ -227,7 +227,7 @@ def _imputed_scatter(
     return scatter.sum(axis=0)
 
 
-def _impute(points, here, pattern, patterns, slope, mean) -> None:
+def impute(points, here, pattern, patterns, slope, mean) -> None:
     """Fill the missing features of the points ``here``, in standard units, in place.
 
     E[z_u | z_o] = mean_u + slope_uo (z_o - mean_o). ``pattern`` is each point's index
@@ -242,7 +242,7 @@ def _impute(points, here, pattern, patterns, slope, mean) -> None:
         points[rows, :d] = np.where(hidden, guess, points[rows, :d])
 
 
-def _distinct_indicators(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
+def distinct_indicators(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
     """One feature for each distinct column of the mask that is not constant."""
     varies = np.flatnonzero(patterns.any(axis=0) & ~patterns.all(axis=0))
     _, first = np.unique(patterns[:, varies], axis=1, return_index=True)

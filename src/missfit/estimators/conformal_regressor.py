@@ -14,7 +14,13 @@ from missfit.estimators.any_table import as_table, missing_mask, take_rows
 from missfit.estimators.augmentation import Augmentation
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.calibration import Calibration
-from missfit.estimators.calibration_rows import HeldOut, hold_out, read_rows
+from missfit.estimators.calibration_rows import (
+    HeldOut,
+    Rows,
+    hold_out,
+    hold_out_by,
+    read_rows,
+)
 from missfit.moments.patterns import group_rows
 from missfit.tables.chunks import comes_in_chunks
 
@@ -62,8 +68,15 @@ class ConformalRegressor(NanRegressor):
         Share of the rows (or groups) held out, at most 5,000 rows. With "auto", where
         these are fewer than 20 or 1/alpha - 1, all rows calibrate by cross-fitting in 5
         folds, and the estimator is fitted to all of them.
+    cv : int, splitter or iterable, optional
+        Which rows are predicted by a model that was not fitted to them: all rows that
+        some split holds out calibrate, and the estimator is fitted to all rows. With
+        `missfit.estimators.ForwardSplit` or scikit-learn's ``TimeSeriesSplit`` rows
+        calibrate that were predicted from the past. The groups are given to the
+        splitter; those of `ForwardSplit` are times, and each row is then one draw.
+        Without it a share of the rows calibrates, see ``calibration``.
     random_state : int, RandomState or None
-        The seed by which the rows that calibrate are drawn.
+        The seed by which the rows that calibrate are drawn, or the folds of ``cv``.
 
     Attributes
     ----------
@@ -90,7 +103,9 @@ class ConformalRegressor(NanRegressor):
     coverage is that of a row of a new group, each group counting the same. Cross-fitted
     intervals hold in practice; what is proved for them is weaker. The promise is
     broken by rows that are not like the calibration rows: another time or place, a
-    change in what is missing within a pool. An interval is as wide as its pattern makes
+    change in what is missing within a pool. Rows predicted from the past show the
+    errors of times to come as far as the past tells; what drifts further is not
+    covered. An interval is as wide as its pattern makes
     it, not as its values do.
 
     References
@@ -132,12 +147,14 @@ class ConformalRegressor(NanRegressor):
         alpha: float = 0.1,
         method: str = "auto",
         calibration: float = 0.25,
+        cv: Any = None,
         random_state: Any = None,
     ):
         self.estimator = estimator
         self.alpha = alpha
         self.method = method
         self.calibration = calibration
+        self.cv = cv
         self.random_state = random_state
 
     def fit(
@@ -166,18 +183,23 @@ class ConformalRegressor(NanRegressor):
         trial = self._trial()
         rows = read_rows(X, y, sample_weight, groups)
         rows = rows._replace(X=trial._check_table(rows.X, reset=True))
-        held_out = hold_out(
+        trial._keep(self._held_out(rows))
+        if self.method == "auto":
+            trial.calibration_scales_ = trial._scales_of_calibration_rows()
+        return self._become(trial)
+
+    def _held_out(self, rows: Rows) -> HeldOut:
+        rng = check_random_state(self.random_state)
+        if self.cv is not None:
+            return hold_out_by(self.cv, self.estimator, rows, alpha=self.alpha, rng=rng)
+        return hold_out(
             self.estimator,
             rows,
             alpha=self.alpha,
             share=self.calibration,
             may_cross_fit=self.method == "auto",
-            rng=check_random_state(self.random_state),
+            rng=rng,
         )
-        trial._keep(held_out)
-        if self.method == "auto":
-            trial.calibration_scales_ = trial._scales_of_calibration_rows()
-        return self._become(trial)
 
     def _keep(self, held_out: HeldOut) -> None:
         self.estimator_, rows, self.calibration_predictions_ = held_out

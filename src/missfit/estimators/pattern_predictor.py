@@ -202,6 +202,10 @@ class PatternPredictor(NanRegressor):
             )
         return stream
 
+    def moments_of_stream(self) -> PatternMoments:
+        """Return the moments of all rows given so far to `partial_fit`."""
+        return total_moments(self._stream_)
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict rows, NaN where missing.
 
@@ -230,6 +234,14 @@ class PatternPredictor(NanRegressor):
         """The affine map of each pattern seen at fit."""
         check_is_fitted(self)
         return self._maps(self.patterns_)
+
+    def maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
+        """Return the affine map of any distinct patterns, shape (P, d), seen or not.
+
+        Its arrays have the target as second axis.
+        """
+        check_is_fitted(self)
+        return self._maps(patterns)
 
     def pattern_table(self) -> dict[str, list]:
         """Return the maps of the patterns seen at fit as columns to read.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.moments.patterns import variable_mask
 from missfit.tables.arrays import masked_rows, refuse_same_names
+from missfit.tables.column_reading import ColumnReading, Misfits
 from missfit.tables.columns import (
     Column,
     array_column,
-    kind_of,
-    numbers_of,
     pandas_column,
     polars_column,
     shown,
 )
+from missfit.tables.problems import TableError
+from missfit.tables.reading import Reading, decided, refuse_misfits
 
 OTHER = "(other)"
 PLURAL = {
@@ -27,7 +31,8 @@ PLURAL = {
     "boolean": "booleans",
     "date": "dates (as days)",
     "category": "categories",
-    "identifier": "text that differs in most rows (only its mask is used)",
+    "identifier": "ids (only their mask is used)",
+    "text": "free text (only its mask is used)",
     "empty": "empty columns (not used)",
 }
 
@@ -54,13 +59,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     unknown : {"missing", "error"}
         A level never seen at fit is counted among the rare ones, "(other)", where the
         variable has them together. Elsewhere it is taken as a missing value, or raises.
+        So is a value that is no number, date or truth value in a column of these;
+        where half of the values of a column are, it raises in any case.
+    na : sequence of str
+        Texts that stand for a missing value, beside those that are known.
+    reading : Reading, optional
+        How the columns are read, see `missfit.tables.reading.Reading`. By default this
+        is decided from the rows of the fit.
 
     Attributes
     ----------
     kinds_ : list of str
-        Of each variable: "number", "boolean", "date", "category", "identifier" (text of
-        which more than half of the values differ: only its mask is kept) or "empty"
-        (nothing observed at fit: always NaN).
+        Of each variable: "number", "boolean", "date", "category", "identifier" (values
+        that only tell rows apart) or "text" (free text), of both of which only the
+        mask is kept, or "empty" (nothing observed at fit: always NaN).
+    reading_ : Reading
+        How each column is read; ``print(encoder.reading_.table())`` shows it.
     categories_ : list of list of str
         The levels of each variable, the one without a column first; [] for other kinds.
     pooled_ : list of str or None
@@ -71,10 +85,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    In columns of objects or text the kind is read off the values: numbers also when
-    written as text, dates when written as 2026-01-31 or 2026-01-31T12:00. A column that
-    mixes numbers or dates with other text raises, because guessing would be wrong half
-    of the time. pandas is not needed for arrays and polars frames.
+    In columns of objects or text the kind is read off all their distinct values:
+    numbers also with currencies, units, percent signs and decimal commas, dates in many
+    writings, yes and no in several languages. A few values that do not fit are taken as
+    missing, and so are numbers such as -999 that stand far from all others;
+    ``reading_.notes()`` says which. pandas is not needed for arrays and polars frames,
+    unless they hold dates as text.
 
     Examples
     --------
@@ -96,10 +112,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         categorical: Iterable[str | int] = (),
         max_categories: int = 30,
         unknown: str = "missing",
+        na: Sequence[str] = (),
+        reading: Reading | None = None,
     ):
         self.categorical = categorical
         self.max_categories = max_categories
         self.unknown = unknown
+        self.na = na
+        self.reading = reading
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn the kind and the levels of each column.
@@ -112,26 +132,43 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         del y
         self._check_parameters()
         columns = self._columns(X, reset=True)
-        names = self._names()
-        forced = self._forced(names)
+        self.reading_ = self._decided(columns)
         kinds, categories, pooled = [], [], []
-        for j, (column, name) in enumerate(zip(columns, names, strict=True)):
-            kind = kind_of(column, name, forced=j in forced)
-            levels: list[str] = []
-            if kind == "category":
-                levels, kind = self._levels(column, kind, forced=j in forced)
+        for column, one in zip(columns, self.reading_.columns, strict=True):
+            levels = self._levels(column, one) if one.kind == "category" else []
             rare = None
             if len(levels) > self.max_categories:
                 levels = levels[: self.max_categories - 1]
                 rare = _pool_name(levels)
                 levels = [*levels, rare]
-            kinds.append(kind)
+            kinds.append(one.kind)
             categories.append(levels)
             pooled.append(rare)
         self.kinds_, self.categories_, self.pooled_ = kinds, categories, pooled
         n_columns = [max(1, len(levels) - 1) for levels in categories]
         self.variables_ = np.repeat(np.arange(len(columns)), n_columns)
         return self
+
+    def _decided(self, columns: list[Column]) -> Reading:
+        """Return how the columns are read, as was given or by their values."""
+        names = self._names()
+        forced = self._forced(names)
+        if self.reading is None:
+            kinds = {names[j]: "category" for j in forced}
+            pairs = list(zip(names, columns, strict=True))
+            return decided(pairs, kinds, self.na, many=self.max_categories)
+        absent = set(names) - set(self.reading.names)
+        if absent:
+            raise ValueError(
+                f"reading has no column {min(absent)!r}; its columns are "
+                f"{_some(self.reading.names)}."
+            )
+        given = self.reading.select(names)
+        kept = [
+            replace(one, kind="category", format=None) if j in forced else one
+            for j, one in enumerate(given.columns)
+        ]
+        return Reading(tuple(kept), given.n_rows)
 
     def _check_parameters(self) -> None:
         if self.unknown not in ("missing", "error"):
@@ -159,19 +196,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
         return forced
 
-    def _levels(self, column: Column, kind: str, forced: bool) -> tuple[list[str], str]:
-        """Levels of a category, most frequent first, and its kind."""
+    def _levels(self, column: Column, one: ColumnReading) -> list[str]:
+        """Levels of a category, most frequent first."""
         count: dict[str, int] = {}
         column = column.as_objects()
-        for level, n in zip(column.levels(), column.counts(), strict=True):
+        for level, n in zip(one.levels(column), column.counts(), strict=True):
             if level is not None:
                 count[level] = count.get(level, 0) + n
-        levels = sorted(count, key=lambda level: (-count[level], level))
-        named = forced or column.categorical
-        distinct = 2 * len(levels) > sum(count.values())
-        if len(levels) > self.max_categories and distinct and not named:
-            return [], "identifier"
-        return levels, kind
+        return sorted(count, key=lambda level: (-count[level], level))
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the table as numbers, NaN where missing.
@@ -184,28 +216,56 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n, n_columns_out), or what `set_output` asks for
         """
+        out, misfits = self.transform_leniently(X)
+        if misfits and self.unknown == "error":
+            raise TableError(
+                f"column {misfits[0].name!r} has {misfits[0]}. Correct them, or fit "
+                "with unknown='missing' to take them as missing."
+            )
+        refuse_misfits(misfits)
+        for one in misfits:
+            warnings.warn(f"column {one.name!r}: {one} taken as missing", stacklevel=2)
+        return out
+
+    def transform_leniently(self, X: Any) -> tuple[NDArray[np.float64], list[Misfits]]:
+        """Return the table as numbers, and the values that do not fit and are missing.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, d)
+        """
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
         out = np.empty((len(columns[0].missing), len(self.variables_)))
-        for j, (column, name) in enumerate(zip(columns, self._names(), strict=True)):
-            place = self.variables_ == j
-            if self.kinds_[j] == "category":
-                out[:, place] = self._dummies(column, name, j)
+        found = []
+        for j, column in enumerate(columns):
+            one, place = self.reading_.columns[j], self.variables_ == j
+            if one.kind == "category":
+                out[:, place] = self._dummies(column, one, j)
+            elif one.kind in ("identifier", "text"):
+                out[:, place] = np.where(one.seen(column), 0.0, np.nan)[:, None]
             else:
-                out[:, place] = numbers_of(column, name, self.kinds_[j])[:, None]
-        return out
+                numbers, unfit = one.numbers(column)
+                out[:, place] = numbers[:, None]
+                found.append(one.misfits(column, unfit))
+        return out, [one for one in found if one is not None]
 
-    def _dummies(self, column: Column, name: str, j: int) -> NDArray:
+    def mask(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return the mask of the variables, one bit each, of rows after `transform`."""
+        check_is_fitted(self)
+        return variable_mask(X, self.variables_)
+
+    def _dummies(self, column: Column, one: ColumnReading, j: int) -> NDArray:
         """Columns of 0 and 1 for all levels of variable j but the first."""
         column, categories = column.as_objects(), self.categories_[j]
         position = {level: k for k, level in enumerate(categories)}
         other = -1 if self.pooled_[j] is None else len(categories) - 1
         codes = []
-        for k, level in enumerate(column.levels()):
+        for k, level in enumerate(one.levels(column)):
             if level is not None and level not in position and other < 0:
                 if self.unknown == "error":
                     raise ValueError(
-                        f"column {name!r} has the new level {shown(level)} in "
+                        f"column {one.name!r} has the new level {shown(level)} in "
                         f"{column.where(k)}; at fit it had {_some(categories)}. Correct"
                         " it, or fit with unknown='missing' to take it as missing."
                     )
@@ -229,7 +289,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, column in enumerate(self._columns(X, reset=False)):
             known = self.categories_[j]
             if self.kinds_[j] == "category" and self.pooled_[j] is None:
-                levels = column.as_objects().levels()
+                levels = self.reading_.columns[j].levels(column.as_objects())
                 new = {level for level in levels if level is not None}
                 if new - set(known):
                     found[self._names()[j]] = sorted(new - set(known))

@@ -19,6 +19,7 @@ from scipy import stats
 
 from missfit.evidence.permutation import Outcome, Pairs, max_test
 from missfit.evidence.residuals import errors_without
+from missfit.moments.patterns import variable_mask
 
 LEVEL = 0.01  # the level of all claims together
 N_FAMILIES = 3  # tests of y, of the errors of its prediction, of the other features
@@ -54,8 +55,7 @@ class Rows:
     @cached_property
     def mask(self) -> NDArray[np.bool_]:
         """Mask of the variables, one bit each."""
-        first = np.unique(self.variables, return_index=True)[1]
-        return np.isnan(self.X[:, first])
+        return variable_mask(self.X, self.variables)
 
     def take(self, index: NDArray[np.intp]) -> Rows:
         """Return the rows at the integers ``index``."""

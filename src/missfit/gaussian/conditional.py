@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from scipy.stats import qmc
 
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
@@ -249,8 +248,8 @@ def probit_posterior(
     either direction where coordinates are strongly correlated and slopes steep, in
     standard deviations: at correlation 0.9 that of the sum of two coordinates is 8 %
     too small at slope 3, 13 % at slope 10 (a third for the sum of eight); that of
-    x_1 - x_2 at correlation -0.8 is 4 % too large at slope 12. `probit_moments` has no
-    such error and takes longer.
+    x_1 - x_2 at correlation -0.8 is 4 % too large at slope 12.
+    `gaussian.probit.probit_law` has no such error and takes longer.
 
     Parameters
     ----------
@@ -303,56 +302,3 @@ def probit_site(mean, variance, tau, nu, bias, slope):
 def inverse_mills(r):
     """Return phi(r) / Phi(r), by the scaled erfc: right in both tails."""
     return np.sqrt(2.0 / np.pi) / special.erfcx(-r / np.sqrt(2.0))
-
-
-def probit_moments(
-    mean: NDArray[np.float64],
-    cov: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    slope: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    rng: np.random.Generator,
-    *,
-    n_points: int = 512,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and variance of beta'x under the law of `probit_posterior`.
-
-    Slower, and free of its approximation. With U = bias + slope x + e and standard
-    normal e, the law is that of x given U > 0. Genz's separation of variables draws U
-    coordinate by coordinate with quasi-random numbers (Genz 1992); given U, x is
-    Gaussian. The points are Sobol's, shifted at random for each row (Cranley and
-    Patterson 1976), so that the errors of different rows are independent: they average
-    out over rows, and the spread over rows shows them.
-
-    Parameters
-    ----------
-    mean, bias, slope, beta : ndarray of shape (n, k)
-    cov : ndarray of shape (n, k, k)
-    rng : Generator
-        Of the shifts.
-    n_points : int
-        Quasi-random points per row, a power of 2.
-    """
-    n_rows, k = mean.shape
-    total = slope[:, :, None] * cov * slope[:, None, :] + np.eye(k)
-    root = np.linalg.cholesky(total)
-    centre = bias + slope * mean
-    points = qmc.Sobol(k, scramble=False).random(n_points)
-    w = (points + rng.random((n_rows, 1, k))) % 1.0
-    z = np.empty((n_rows, n_points, k))
-    log_weight = np.zeros((n_rows, n_points))
-    for j in range(k):
-        before = (z[:, :, :j] @ root[:, j, :j, None])[:, :, 0]
-        log_tail = special.log_ndtr((centre[:, j, None] + before) / root[:, j, j, None])
-        log_weight += log_tail
-        z[:, :, j] = -special.ndtri_exp(np.log1p(-w[:, :, j]) + log_tail)
-    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
-    weight /= weight.sum(axis=1, keepdims=True)
-    # E[beta'x | U] = beta'mean + gain'(U - centre), and U - centre = root z
-    pull = slope * (cov @ beta[:, :, None])[:, :, 0]
-    gain = np.linalg.solve(total, pull[:, :, None])[:, :, 0]
-    along = (z @ (gain[:, None, :] @ root).transpose(0, 2, 1))[:, :, 0]
-    average = (weight * along).sum(axis=1)
-    spread = (weight * (along - average[:, None]) ** 2).sum(axis=1)
-    rest = np.einsum("ni,nij,nj->n", beta, cov, beta) - (gain * pull).sum(axis=1)
-    return (beta * mean).sum(axis=1) + average, np.maximum(rest, 0.0) + spread

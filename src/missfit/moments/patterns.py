@@ -82,6 +82,28 @@ def group_rows(mask: NDArray[np.bool_]) -> PatternGroups:
     return PatternGroups(mask[order[first]], order, np.append(first, len(mask)))
 
 
+def variable_mask(
+    X: NDArray[np.float64], variables: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Return the mask of the variables of a table, one bit each.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, k)
+        NaN where missing. The columns of one variable are missing together.
+    variables : int ndarray of shape (k,)
+        The variable of each column, in order.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, np.nan, np.nan], [np.nan, 0.0, 1.0]])
+    >>> variable_mask(X, np.array([0, 1, 1])).astype(int).tolist()
+    [[0, 1], [1, 0]]
+    """
+    first = np.unique(variables, return_index=True)[1]
+    return np.isnan(X[:, first])
+
+
 def pattern_keys(patterns: NDArray[np.bool_]) -> NDArray[np.bytes_]:
     r"""Packed bits of each pattern, as byte strings that sort like the patterns.
 

@@ -2,6 +2,7 @@
 
 from missfit.simulate.ampute import ampute
 from missfit.simulate.pattern_mixture import GaussianPatternMixture
+from missfit.simulate.probit import Probit
 from missfit.simulate.published import published, published_data, published_sizes
 from missfit.simulate.selection import MARGaussian, MCARGaussian
 from missfit.simulate.self_masked import SelfMaskedGaussian, SelfMaskedProbit
@@ -10,6 +11,7 @@ __all__ = [
     "GaussianPatternMixture",
     "MARGaussian",
     "MCARGaussian",
+    "Probit",
     "SelfMaskedGaussian",
     "SelfMaskedProbit",
     "ampute",

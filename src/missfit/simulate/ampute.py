@@ -12,7 +12,7 @@ from missfit.simulate.checks import check_columns, check_number
 from missfit.simulate.linear_target import RandomState, as_generator
 from missfit.tables.arrays import as_floats
 
-MECHANISMS = ("MCAR", "MAR", "self-masking")
+MECHANISMS = ("MCAR", "MAR", "self-masking", "MNAR")  # the last two are the same
 MOST_MISSING = 0.8  # under MAR, the largest rate in the columns a row does not keep
 
 
@@ -33,7 +33,7 @@ def ampute(
     ----------
     X : array-like or DataFrame of shape (n, d)
         Numbers, none missing.
-    mechanism : {"MCAR", "MAR", "self-masking"}
+    mechanism : {"MCAR", "MAR", "self-masking", "MNAR"}
         What decides whether a cell is missing:
 
         - "MCAR": nothing in the table.
@@ -42,7 +42,7 @@ def ampute(
           each row keeps one of a few random groups of columns, and holes come in the
           other columns.
         - "self-masking": the cell's own value, through a probit curve; large values
-          are missing more often.
+          are missing more often. "MNAR" is another name for it.
     rate : float
         Share of missing cells in each amputed column, between 0 and 1.
     columns : sequence of int or mask, optional
@@ -70,7 +70,7 @@ def ampute(
     probability = np.zeros(table.shape)
     if mechanism == "MCAR":
         probability[:, columns] = rate
-    elif mechanism == "self-masking":
+    elif mechanism in ("self-masking", "MNAR"):
         index = strength * _standardised(table[:, columns])
         probability[:, columns] = _curve(index, rate, special.ndtr, special.ndtri)
     elif len(columns) < table.shape[1]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -42,6 +43,20 @@ class LinearTarget:
         """Draw n rows before masking; with the same seed, the rows of `sample`."""
         X, _, y = self._draw(n, random_state)
         return X, y
+
+    def target_moments(self) -> tuple[float, float]:
+        """Mean and variance of Y."""
+        raise TypeError(f"{type(self).__name__} does not tell the moments of Y.")
+
+    def target_quantile(self, share: float) -> float:
+        """Return the value that Y lies below with probability ``share``.
+
+        Y is Gaussian where X is; a law in which it is not has a quantile of its own.
+        """
+        if not 0 < share < 1:
+            raise ValueError(f"share={share!r}; it must lie strictly between 0 and 1.")
+        mean, variance = self.target_moments()
+        return float(mean + np.sqrt(variance) * ndtri(share))
 
     def _draw(self, n: int, random_state: RandomState):
         if n < 0 or n != int(n):

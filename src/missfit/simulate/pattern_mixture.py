@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
 
 from missfit.moments.patterns import group_rows
 from missfit.simulate.checks import (
@@ -87,12 +89,31 @@ class GaussianPatternMixture(LinearTarget):
 
     def target_moments(self) -> tuple[float, float]:
         """Mean and variance of Y."""
+        share, centre, spread = self._target_components()
+        mean = share @ centre
+        return float(mean), float(share @ (spread + (centre - mean) ** 2))
+
+    def target_quantile(self, share: float) -> float:
+        """Return the value that Y lies below with probability ``share``."""
+        if not 0 < share < 1:
+            raise ValueError(f"share={share!r}; it must lie strictly between 0 and 1.")
+        weight, centre, spread = self._target_components()
+        weight, centre, spread = (a[weight > 0] for a in (weight, centre, spread))
+        sd = np.sqrt(spread)
+        ends = centre + sd * ndtri(share)  # the quantiles of the parts enclose it
+        low, high = ends.min(), ends.max()
+        if low == high:
+            return float(low)
+        return float(
+            brentq(lambda y: weight @ ndtr((y - centre) / sd) - share, low, high)
+        )
+
+    def _target_components(self):
+        """Weights, means and variances of the Gaussians that Y is a mixture of."""
         share = np.bincount(self.component, self.weights, minlength=len(self.means))
         centre = self.beta0 + self.means @ self.beta
         spread = np.einsum("i,kij,j->k", self.beta, self.covs, self.beta)
-        mean = share @ centre
-        variance = share @ (spread + (centre - mean) ** 2) + self.noise**2
-        return float(mean), float(variance)
+        return share, centre, spread + self.noise**2
 
     def _draw_features(self, n, rng):
         index = rng.choice(len(self.weights), size=n, p=self.weights)

@@ -13,7 +13,8 @@ from missfit.study.collect import Collected, collect, summary
 from missfit.study.definition import load, study_names
 from missfit.study.estimate import Cost, cost
 from missfit.study.findings import findings
-from missfit.study.grid import Cell, Method, Study, StudyError
+from missfit.study.grid import Cell, Method, Study
+from missfit.study.imported import StudyError
 from missfit.study.records import read_table, tidy_table, write_table
 from missfit.study.run import run
 

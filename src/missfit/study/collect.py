@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from missfit.study.figures import possible_figures, save_figures
-from missfit.study.figures.panels import largest_size, main_dimension
+from missfit.study.figures.panels import TITLES, largest_size, main_dimension
 from missfit.study.findings import Finding, findings, markdown
 from missfit.study.grid import Study
-from missfit.study.published import bayes_rates, beside_published
+from missfit.study.published import beside_published
 from missfit.study.records import read_records, tidy_table, write_table
 from missfit.writing import whole_file
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a study has come to.
+    """The results of a study so far.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Collected:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What the table shows of the paper's observations."""
+        """What the table shows, see `missfit.study.findings`."""
         return findings(self.table)
 
     @cached_property
@@ -79,8 +79,9 @@ def collect(study: Study, out: str | Path, *, published: bool = False) -> Collec
 def summary(collected: Collected) -> str:
     """Return the test R2 of every method, as lines of text.
 
-    For each setting, at the d and n of figure 3, there is our median over the
-    repetitions, the published mean and the Bayes rate.
+    Each setting is shown at the d and n of figure 3, with its Bayes rate. The columns
+    are our median over the repetitions, and the published mean or, for data that are
+    not the paper's, the regret to the Bayes predictor.
     """
     both = collected.beside_published
     both = both[both["split"] == "test"]
@@ -94,11 +95,14 @@ def summary(collected: Collected) -> str:
 
 def _lines(setting: str, part: Any) -> Iterator[str]:
     """Yield the lines of one setting at one d and n."""
-    d, n = int(part["d"].iloc[0]), int(part["n"].iloc[0])
-    rate = bayes_rates().get((setting, d))
-    bayes = "" if rate is None else f", Bayes rate {rate:.4f}"
+    d, n, rate = int(part["d"].iloc[0]), int(part["n"].iloc[0]), part["r2_bayes"].max()
+    bayes = "" if rate != rate else f", Bayes rate {rate:.4f}"
+    name, beside = ("regret", "regret")
+    if setting in TITLES:
+        name, beside = "published mean", "r2_mean"
     yield f"{setting}, d = {d}, {n:,} training rows{bayes}; test R2:"
-    yield f"  {'method':<22}{'median':>10}{'published mean':>17}"
+    yield f"  {'method':<22}{'median':>10}{name:>17}"
     for row in part.itertuples():
-        theirs = "" if row.r2_mean != row.r2_mean else f"{row.r2_mean:.4f}"
-        yield f"  {row.method:<22}{row.r2_median:>10.4f}{theirs:>17}"
+        value = getattr(row, beside)
+        text = "" if value != value else f"{value:.4f}"
+        yield f"  {row.method:<22}{row.r2_median:>10.4f}{text:>17}"

@@ -1,7 +1,8 @@
-"""The data sets of a study: the paper's rows, draws from its laws, or a user's table.
+"""The data sets of a study: the paper's rows, draws from its laws, and tables in files.
 
-The training rows are 75 % as in the paper (``train_test_split(X, y, random_state=0)``);
-a user's table is split anew in each repetition.
+In each data set 75 % of the rows are training rows, as in the paper
+(``train_test_split(X, y, random_state=0)``). A table in a file is split anew in each
+repetition. `missfit.study.laws` has the data sets of a user's own laws.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from missfit.simulate import published, published_data, published_sizes
+from missfit.simulate import ampute, published, published_data, published_sizes
 from missfit.simulate.published import N_REPETITIONS
 from missfit.tables.chunks import TableFile, open_source
 from missfit.tables.problems import TableError, refuse_absent
@@ -26,12 +27,20 @@ TEST_SHARE = 0.25
 
 
 class Parts(NamedTuple):
-    """Training and test rows."""
+    """The training rows, the test rows, and what could be known of the test rows.
+
+    Attributes
+    ----------
+    X_train, y_train, X_test, y_test : ndarray
+    bayes : ndarray of shape (n_test,), optional
+        What the Bayes predictor predicts for the test rows, where it is known.
+    """
 
     X_train: NDArray[np.float64]
     y_train: NDArray[np.float64]
     X_test: NDArray[np.float64]
     y_test: NDArray[np.float64]
+    bayes: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,13 @@ class DataSet(ABC):
     Attributes
     ----------
     setting : str
+        The name of the data in tables and figures.
     d : int
-        Features.
+        The number of features.
     rows : int
-        All rows, training and test.
+        The number of all rows, training and test.
     repetition : int
+        Each repetition has other rows, or another split of the same rows.
     """
 
     setting: str
@@ -58,12 +69,23 @@ class DataSet(ABC):
 
     @property
     def n(self) -> int:
-        """Training rows."""
+        """The number of training rows."""
         return self.rows - int(np.ceil(TEST_SHARE * self.rows))
 
     @abstractmethod
     def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X, NaN where missing, and y."""
+
+    def bayes(self, X: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return what the Bayes predictor predicts; None where it is not known."""
+        return None
+
+    def check(self) -> None:
+        """Raise where the rows could not be made, before anything is run."""
+        if self.n < 1:
+            raise ValueError(
+                f"{self.setting}: {self.rows} rows leave none to train on; give more."
+            )
 
     def identity(self) -> dict[str, Any]:
         """Return what the rows and their split depend on."""
@@ -76,15 +98,15 @@ class DataSet(ABC):
             X, y, test_size=TEST_SHARE, random_state=self.split_seed
         )
         X_train, X_test, y_train, y_test = parts
-        return Parts(X_train, y_train, X_test, y_test)
+        return Parts(X_train, y_train, X_test, y_test, self.bayes(X_test))
 
 
 @dataclass(frozen=True)
 class SimulatedDataSet(DataSet):
     """Rows of one of the paper's settings.
 
-    The authors' own rows where the paper has this number of rows and this repetition;
-    otherwise a draw from the same law.
+    They are the authors' own rows where the paper has this number of rows and this
+    repetition. Otherwise they are drawn from the same law.
     """
 
     @property
@@ -104,7 +126,15 @@ class SimulatedDataSet(DataSet):
 
 
 class FileDescription(NamedTuple):
-    """What is known of a file before a study: rows, features, digest."""
+    """What is known of a file before a study.
+
+    Attributes
+    ----------
+    n_rows, d : int
+        The numbers of rows and of features.
+    digest : str
+        The digest of the file's content.
+    """
 
     n_rows: int
     d: int
@@ -112,35 +142,83 @@ class FileDescription(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Amputation:
+    """Holes to make in a table, see `missfit.simulate.ampute`.
+
+    Attributes
+    ----------
+    mechanism : str
+        "MCAR", "MAR", or "self-masking", which may be called "MNAR" too.
+    rate : float
+        The share of the observed values of each column that are taken out.
+    strength : float
+        How strongly the mechanism depends on the values.
+    """
+
+    mechanism: str
+    rate: float
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        # a table on which every rate that some table allows can be tried
+        ampute(np.eye(100), self.mechanism, self.rate, strength=self.strength)
+
+    @property
+    def words(self) -> str:
+        """Return the mechanism and the rate, as part of a name."""
+        return f"{self.mechanism} {self.rate:g}"
+
+    def applied(self, X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+        """Return a table with these holes beside those that it has.
+
+        What is missing already counts as the mean of its column where the mechanism
+        depends on it, and stays missing.
+        """
+        holes = np.isnan(X)
+        if holes.all(axis=0).any():
+            raise ValueError("a column without any value cannot be amputed; drop it.")
+        filled = np.where(holes, np.nanmean(X, axis=0), X)
+        options: Any = {"strength": self.strength, "random_state": seed}
+        amputed = ampute(filled, self.mechanism, self.rate, **options)
+        return np.where(holes, np.nan, amputed)
+
+
+@dataclass(frozen=True)
 class FileDataSet(DataSet):
-    """Rows of a table in a file, in a random order for each repetition.
+    """Rows of a table in a file, split anew in each repetition.
 
     Attributes
     ----------
     path : str
+        The file.
     digest : str
-        Of the file's content: another content is another data set.
+        The digest of the file's content: another content is another data set.
     target : str
+        The column to predict.
     drop : tuple of str
         Columns that are not features.
+    holes : Amputation, optional
+        Holes to make, others in each repetition.
     """
 
     path: str
     digest: str
     target: str
     drop: tuple[str, ...] = ()
+    holes: Amputation | None = None
 
     kind = "file"
 
     @property
     def split_seed(self) -> int:
-        """Seed of the split; the rows are the same in every repetition."""
+        """The seed of the split; the rows are the same in every repetition."""
         return self.repetition
 
     def identity(self) -> dict[str, Any]:
         """Return what the rows depend on: the content of the file, not its place."""
         content = super().identity()
-        return {k: v for k, v in content.items() if k not in ("path", "setting")}
+        left_out = ["path", "setting", *([] if self.holes else ["holes"])]
+        return {k: v for k, v in content.items() if k not in left_out}
 
     def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X, NaN where missing, and y."""
@@ -150,7 +228,7 @@ class FileDataSet(DataSet):
         if self.rows < len(X):
             chosen = np.random.default_rng(self.repetition).permutation(len(X))
             X, y = X[chosen[: self.rows]], y[chosen[: self.rows]]
-        return X, y
+        return (self.holes.applied(X, self.repetition) if self.holes else X), y
 
     @staticmethod
     def describe(path: str, target: str, drop: tuple[str, ...]) -> FileDescription:
@@ -201,7 +279,7 @@ def _numbers(path: str, features: list[str], target: str):
 
 
 def _digest(path: str) -> str:
-    """Digest of the content of a table's files."""
+    """Return the digest of the content of a table's files."""
     digest = hashlib.sha256()
     for part in stored(path).parts:
         digest.update(part.read_bytes())

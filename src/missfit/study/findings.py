@@ -1,7 +1,8 @@
-"""The paper's three observations, in the numbers of a study's table.
+"""What a table of results shows, beside what the paper says that it should show.
 
-Section 7: three sample-size regimes; about 15 rows per parameter to the Bayes rate
-(Figure 2); hidden units in proportion to d, or to 2^d (Figure 4).
+Section 7 of the paper has three regimes of sample sizes. It says that about 15 rows per
+parameter lead to the Bayes rate (Figure 2), and that the number of hidden units needed
+grows like d, or like 2^d in mixture 3 (Figure 4).
 """
 
 from __future__ import annotations
@@ -13,14 +14,22 @@ import numpy as np
 
 from missfit.study.figures.methods import is_width, parameters_of, units_of
 from missfit.study.figures.panels import TITLES
-from missfit.study.published import bayes_rates
+from missfit.study.published import bayes_rates, beside_published
 
 CLOSE = 0.01  # difference in R2 up to which two predictors count as equally good
 LINEAR = ("ConstantImputedLR", "EMLR", "MICELR", "ExpandedLR")
 
 
 class Finding(NamedTuple):
-    """A table to print: its title, text, columns and rows (None where unknown)."""
+    """A table to print.
+
+    Attributes
+    ----------
+    title, text : str
+    columns : tuple of str
+    rows : list of tuple
+        The values, None where one is not known.
+    """
 
     title: str
     text: str
@@ -29,19 +38,55 @@ class Finding(NamedTuple):
 
 
 def findings(table: Any) -> list[Finding]:
-    """Return the regimes, the rows per parameter and the widths that a table shows."""
+    """Return what a table of results shows.
+
+    On the settings of the paper these are the regimes, the rows per parameter and the
+    widths; on other data they are the scores of all methods, the best one first.
+    """
     done = table[(table["status"] == "ok") & (table["split"] == "test")]
-    done = done[done["setting"].isin(TITLES)]
-    median = done.groupby(["setting", "d", "n", "method"])["r2"].median()
-    every = [regimes(median), rows_to_bayes(median), units_needed(median)]
+    paper = done["setting"].isin(TITLES)
+    median = done[paper].groupby(["setting", "d", "n", "method"])["r2"].median()
+    every = [
+        regimes(median),
+        rows_to_bayes(median),
+        units_needed(median),
+        scores_elsewhere(done[~paper]),
+    ]
     return [finding for finding in every if finding.rows]
+
+
+def scores_elsewhere(done: Any) -> Finding:
+    """Return the scores of all methods on data that are not the paper's."""
+    both = beside_published(done).sort_values(
+        ["setting", "d", "n", "r2_median"], ascending=[True, True, True, False]
+    )
+    return Finding(
+        "Your own data",
+        "Test R2 of every method, the best one first. The regret is how far the mean "
+        "R2 is below that of the Bayes predictor, where it is known, with the standard "
+        "error over the repetitions.",
+        ("setting", "d", "n", "method", "median R2", "mean R2", "regret", "± regret"),
+        [
+            (
+                row.setting,
+                int(row.d),
+                int(row.n),
+                row.method,
+                *map(_number, (row.r2_median, row.r2, row.regret, row.regret_error)),
+            )
+            for row in both.itertuples()
+        ],
+    )
 
 
 def regimes(median: Any) -> Finding:
     """Return which predictor is best for each number of training rows.
 
-    Each setting is shown at d = 10, or at its largest d. ``median`` is the median test
-    R2 by setting, d, n and method.
+    Parameters
+    ----------
+    median : Series
+        The median test R2 by setting, d, n and method. Each setting is shown at d = 10,
+        or at its largest d.
     """
     return Finding(
         "Sample-size regimes",
@@ -105,7 +150,7 @@ def rows_to_bayes(median: Any) -> Finding:
 
 
 def units_needed(median: Any) -> Finding:
-    """Return the width from which the MLP is within 0.01 of its widest."""
+    """Return the width from which the MLP is within 0.01 of the widest MLP in R2."""
     found = [
         _width_row(setting, int(d), median[setting][d].unstack("n"))
         for setting in _settings(median)
@@ -138,7 +183,9 @@ def _width_row(setting: str, d: int, by_method: Any) -> tuple | None:
 
 
 def crossing(x, y, level: float) -> float | None:
-    """Return where y falls to a level for good, x on a log scale; None if it does not.
+    """Return the x from which y stays at or below a level; None if there is none.
+
+    Between two points y is a line in log x.
 
     >>> crossing([1.0, 10.0, 100.0], [0.3, 0.2, 0.0], 0.1).__round__(3)
     31.623
@@ -155,7 +202,7 @@ def crossing(x, y, level: float) -> float | None:
 
 
 def interpolated(x, y, at: float) -> float | None:
-    """Return y at a point, x on a log scale; None outside the points."""
+    """Return y at a point, by lines in log x; None outside the points."""
     if not x[0] <= at <= x[-1]:
         return None
     return float(np.interp(np.log(at), np.log(x), y))

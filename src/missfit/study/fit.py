@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,9 @@ from missfit.networks.batch import fit_many
 from missfit.networks.process import load_trainer
 from missfit.networks.regressor import NetworkRegressor
 from missfit.study.data import DataSet, Parts
-from missfit.study.grid import Cell, import_from, resolved
+from missfit.study.grid import Cell, resolved
+from missfit.study.imported import import_from
+from missfit.versions import versions
 
 LONGEST_MESSAGE = 500
 
@@ -156,6 +156,8 @@ def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:
         predicted = np.asarray(model.predict(X), dtype=float)
         seconds = time.perf_counter() - start
         scores[split] = _score(y, predicted) | {"seconds": seconds}
+    if parts.bayes is not None:
+        scores["test"]["bayes_r2"] = _score(parts.y_test, parts.bayes)["r2"]
     return scores
 
 
@@ -200,26 +202,6 @@ def _record(cell: Cell, message: str) -> dict:
         "versions": versions(),
         "device": "cpu",
     }
-
-
-@cache
-def versions() -> str:
-    """Return the versions of the libraries that the numbers come from."""
-    names = ("missfit", "numpy", "scipy", "scikit-learn", "jax")
-    return f"python {platform.python_version()}, " + ", ".join(
-        f"{name} {_version(name)}" for name in names
-    )
-
-
-def _version(name: str) -> str:
-    if name == "missfit":
-        from missfit import __version__
-
-        return __version__
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
 
 
 @cache

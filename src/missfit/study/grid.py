@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import importlib
 import inspect
 import json
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from missfit.study.data import DataSet
+from missfit.study.imported import (
+    StudyError,
+    check_call,
+    class_with,
+    import_from,
+)
 
 FORMAT = 1  # version of the keys: raise it when the meaning of a cell changes
 FIGURES = (1, 2, 3, 4)
-
-
-class StudyError(ValueError):
-    """A study that cannot be read or run as it is written."""
+EXAMPLE = "sklearn.ensemble.RandomForestRegressor"
 
 
 @dataclass(frozen=True)
@@ -82,46 +83,20 @@ class Method:
 
     def check(self) -> None:
         """Raise where the estimator could not be built, without calling it."""
-        kind = resolved(self.estimator)
-        try:
-            inspect.signature(kind).bind(**json.loads(self.parameters))
-        except TypeError as error:
-            raise StudyError(
-                f"method {self.name!r}: {self.estimator} does not take "
-                f"{self.parameters} ({error})."
-            ) from error
-        except ValueError:  # a compiled class may have no signature
-            pass
+        check_call(
+            f"method {self.name!r}: {self.estimator}",
+            resolved(self.estimator),
+            json.loads(self.parameters),
+        )
 
 
 def resolved(path: str) -> type:
-    """Return the class that an import path such as ``sklearn.svm.SVR`` names.
-
-    Its module is imported, which runs the code of that module; the class itself is not
-    called.
+    """Return the class of an estimator that an import path names; it is not called.
 
     >>> resolved("missfit.EMLR").__name__
     'EMLR'
     """
-    module, _, name = path.replace(":", ".").rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # whatever the module does
-        raise StudyError(
-            f"estimator {path!r} cannot be imported ({error}). Give the import path of "
-            "a class, such as 'sklearn.ensemble.RandomForestRegressor'; modules beside "
-            "the study's file are found."
-        ) from error
-    lacks = [one for one in ("fit", "predict") if not hasattr(found, one)]
-    if not isinstance(found, type) or lacks:
-        what = "a class without fit and predict"
-        if not isinstance(found, type):
-            what = f"a {type(found).__name__}, not a class"
-        raise StudyError(
-            f"estimator {path!r} is {what}. Give the import path of a class that has "
-            "both, such as 'sklearn.ensemble.RandomForestRegressor'."
-        )
-    return found
+    return class_with(path, ("fit", "predict"), "estimator", EXAMPLE)
 
 
 @dataclass(frozen=True)
@@ -210,16 +185,12 @@ class Study:
         return replace(self, methods=kept, data=data)
 
     def check(self) -> None:
-        """Find every estimator, so that mistakes show before anything is run."""
+        """Find every estimator and law, so that mistakes show before any run."""
         import_from(self.folder)
+        for data in self.data:
+            data.check()
         for method in self.methods:
             method.check()
-
-
-def import_from(folder: str | None) -> None:
-    """Let modules in a folder be imported."""
-    if folder and folder not in sys.path:
-        sys.path.append(folder)
 
 
 def _named(name: str, wanted: str) -> bool:

@@ -1,25 +1,21 @@
 """The results: records appended to part files, and the tidy table of all of them.
 
-A run appends one JSON line for each cell to a part file of its own and syncs it to the
-disk. The folder may hold any number of part files, from any number of runs and
-machines, and old ones may be compressed (.jsonl.gz). A line that was torn by a kill or
-a full disk is not read, and its cell is run again.
+A run appends one JSON line for each cell to a part file (`missfit.part_files`). The
+folder may hold those of any number of runs and machines, and old ones may be compressed
+(.jsonl.gz). A line that was torn by a kill or a full disk is not read, and its cell is
+run again.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
-import os
-import secrets
 import zlib
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from missfit.part_files import Record, whole_records
 from missfit.study.grid import Cell, Study
-from missfit.writing import sync_folder, whole_file
+from missfit.writing import whole_file
 
 COLUMNS = (
     "setting",
@@ -42,7 +38,9 @@ COLUMNS = (
     "versions",
     "device",
     "key",
+    "bayes_r2",
 )
+LATER = ("bayes_r2",)  # columns that tables of older versions do not have
 SECONDS = ("fit_seconds", "predict_seconds")  # the columns that differ between runs
 ORDER = ["setting", "d", "n", "method", "repetition", "split"]
 SPLITS = ("test", "train")
@@ -56,43 +54,6 @@ FIELDS = {
     "fit_seconds": (int, float),
 }
 
-Record = dict[str, Any]
-
-
-class PartFile:
-    """The part file that one run appends to; it is made at the first record."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        self.path: Path | None = None
-
-    def append(self, records: Iterable[Record]) -> None:
-        """Append records, and return when they are on the disk."""
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        try:
-            if self.path is None:
-                self.path = self._new_file()
-            with self.path.open("ab", buffering=0) as file:
-                left = memoryview(text.encode())
-                while left:
-                    left = left[file.write(left) :]
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise OSError(
-                error.errno,
-                f"{error.strerror or error}; what was finished before is safe in "
-                f"{self.folder}. Make room and give the same command again to go on",
-                str(self.path or self.folder),
-            ) from error
-
-    def _new_file(self) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        path = self.folder / f"part-{stamp}-{secrets.token_hex(4)}.jsonl"
-        path.touch(exist_ok=False)
-        sync_folder(self.folder)
-        return path
-
 
 def read_records(folder: Path) -> dict[str, Record]:
     """Return the records of all part files by key.
@@ -104,10 +65,7 @@ def read_records(folder: Path) -> dict[str, Record]:
     for path in sorted(folder.glob("part-*.jsonl*")):
         if not path.is_file():
             continue
-        for line in _bytes_of(path).split(b"\n")[:-1]:  # the last has no end: torn
-            record = _parsed(line)
-            if record is None:
-                continue
+        for record in filter(_is_sound, whole_records(_bytes_of(path))):
             old = records.get(record["key"])
             if old is None or old["status"] != "ok" or record["status"] == "ok":
                 records[record["key"]] = record
@@ -123,15 +81,6 @@ def _bytes_of(path: Path) -> bytes:
             f"{path} is damaged ({error}); copy it again, or remove it, and its cells "
             "are run again."
         ) from error
-
-
-def _parsed(line: bytes) -> Record | None:
-    """Return a record, None where the line is torn or damaged: the cell runs again."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and _is_sound(record) else None
 
 
 def _is_sound(record: Record) -> bool:
@@ -193,6 +142,7 @@ def _rows(cell: Cell, record: Record) -> Iterable[Record]:
             "mse": scores.get("mse", float("nan")),
             "r2": scores.get("r2", float("nan")),
             "predict_seconds": scores.get("seconds", float("nan")),
+            "bayes_r2": scores.get("bayes_r2", float("nan")),
         }
 
 
@@ -215,7 +165,7 @@ def read_table(path: str | Path):
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; has the study been run?")
     table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    missing = [name for name in COLUMNS if name not in table]
+    missing = [name for name in COLUMNS if name not in table and name not in LATER]
     if missing:
         raise ValueError(f"{path} is not a table of results: no column {missing[0]!r}.")
-    return table.fillna({"message": ""})
+    return table.reindex(columns=list(COLUMNS)).fillna({"message": ""})

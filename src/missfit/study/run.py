@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from threadpoolctl import threadpool_limits
 
 from missfit.networks.network import bucket
+from missfit.part_files import PartFile
 from missfit.study.claims import claimed
 from missfit.study.estimate import (
     BATCH_BYTES,
@@ -24,9 +25,10 @@ from missfit.study.estimate import (
     network_units,
 )
 from missfit.study.fit import device, failure, fit_cells, fit_networks, is_network
-from missfit.study.grid import Cell, Study, StudyError
+from missfit.study.grid import Cell, Study
+from missfit.study.imported import StudyError
 from missfit.study.progress import Progress
-from missfit.study.records import PartFile, finished, read_records
+from missfit.study.records import finished, read_records
 
 CPU_BATCH_SECONDS = 60.0  # of a batch of networks: the most that a kill can cost
 KILLED = (

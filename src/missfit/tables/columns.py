@@ -7,7 +7,6 @@ distinct values.
 from __future__ import annotations
 
 import datetime
-import re
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -17,9 +16,6 @@ from numpy.typing import NDArray
 from missfit.tables.arrays import is_missing
 
 DAY = 86_400_000_000  # microseconds
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?\s*")
-TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class Column(NamedTuple):
@@ -194,103 +190,15 @@ def shown(value: Any) -> str:
     return repr(value)[:80]
 
 
-def _as_truth(value: Any) -> float | None:
-    if isinstance(value, (bool, np.bool_)):
-        return float(value)
-    if isinstance(value, Real) and value in (0, 1):
-        return float(value)
-    return TRUTH.get(value.strip().lower()) if isinstance(value, str) else None
+def days_of_object(value: Any) -> float | None:
+    """Days since 1970-01-01 of a date, None for an object that is none.
 
-
-def _as_number(value: Any) -> float | None:
-    if isinstance(value, (Real, np.bool_)) or type(value).__name__ == "Decimal":
-        try:
-            return float(value)
-        except OverflowError:  # an integer of more than 308 digits
-            return np.inf
-    if isinstance(value, str) and NUMBER.fullmatch(value):
-        return float(value)
-    return None
-
-
-def _as_days(value: Any) -> float | None:
-    """Days since 1970-01-01, or None for what is no date."""
-    if isinstance(value, str):
-        if not DATE.fullmatch(value):
-            return None
-        value = value.strip().removesuffix("Z")
-    elif isinstance(value, datetime.datetime) and value.tzinfo is not None:
+    >>> days_of_object(datetime.date(1970, 1, 3)), days_of_object("1970-01-03")
+    (2.0, None)
+    """
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     elif not isinstance(value, (datetime.date, np.datetime64)):
         return None
     when: Any = value
-    try:
-        return float(np.datetime64(when, "us").astype(np.int64)) / DAY
-    except ValueError:  # 2026-02-30
-        return None
-
-
-READ = {"number": _as_number, "boolean": _as_truth, "date": _as_days}
-
-
-def kind_of(column: Column, name: str, *, forced: bool) -> str:
-    """Read off the values what a column holds."""
-    if column.missing.all():
-        return "empty"
-    if forced or column.categorical:
-        return "category"
-    if column.typed:
-        return {"f": "number", "b": "boolean", "M": "date"}[column.typed]
-    values = [value for value in column.values if not is_missing(value)]
-    if all(isinstance(value, (bool, np.bool_)) for value in values):
-        return "boolean"
-    for kind in ("number", "date"):
-        read = [READ[kind](value) is not None for value in values]
-        if all(read):
-            return kind
-        if any(read):
-            odd = values[read.index(False)]
-            place = column.where(column.values.index(odd))
-            raise ValueError(
-                f"column {name!r} mixes {kind}s and other values: {shown(odd)} in "
-                f"{place}. Leave those values empty, or name the column as "
-                "categorical, or drop it."
-            )
-    if all(isinstance(value, str) for value in values):
-        return "category"
-    odd = next(value for value in values if not isinstance(value, str))
-    raise ValueError(
-        f"column {name!r} holds a {type(odd).__name__}, {shown(odd)}; only "
-        "numbers, booleans, dates and text are understood. Encode or drop it."
-    )
-
-
-def numbers_of(column: Column, name: str, kind: str) -> NDArray[np.float64]:
-    """Read a column as the kind that it had at fit."""
-    if kind == "empty":
-        return np.full(len(column.missing), np.nan)
-    if kind == "identifier":
-        return np.where(column.missing, np.nan, 0.0)
-    if column.typed == "M" and kind == "date":
-        days = column.values.astype(np.int64) / DAY
-        return np.where(column.missing, np.nan, days)
-    if column.typed in ("f", "b") and kind == "number":
-        infinite = np.isinf(column.values) & ~column.missing
-        if infinite.any():
-            raise ValueError(
-                f"column {name!r} is infinite in row {np.argmax(infinite)}; leave the "
-                "value empty where it is not known."
-            )
-        return np.where(column.missing, np.nan, column.values)
-    column = column.as_objects()
-    numbers = []
-    for k, value in enumerate(column.values):
-        number = np.nan if is_missing(value) else READ[kind](value)
-        if number is None or np.isinf(number):
-            raise ValueError(
-                f"column {name!r} held {kind}s at fit, and now {shown(value)}"
-                f"{'' if number is None else ', beyond the largest number (1.8e308),'}"
-                f" in {column.where(k)}. Correct the value, or leave it empty."
-            )
-        numbers.append(number)
-    return np.array(numbers)[column.codes]
+    return float(np.datetime64(when, "us").astype(np.int64)) / DAY

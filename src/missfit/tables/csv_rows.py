@@ -16,15 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.tables.arrays import is_missing
-from missfit.tables.columns import READ, Column, pandas_column, shown
 from missfit.tables.csv_text import Dialect, csv_dialect, not_utf8, open_lines
+from missfit.tables.marks import EVERYWHERE as MISSING
+from missfit.tables.numeric_chunks import NumericChunks
 from missfit.tables.problems import TableError, as_line, needs, refuse_absent
-
-# what pandas takes for missing by default; Arrow does not know <NA> and None
-MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"]
-MISSING += ["1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a"]
-MISSING += ["nan", "null"]
 
 
 def csv_chunks(
@@ -81,42 +76,17 @@ def csv_numbers(
 def _numbers_after(
     path: Path, columns: list[str], done: int, rows: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the rows that come after those that are done."""
+    """Yield the rows after those that are done, read as the first rows are."""
+    first = next(csv_chunks(path, columns, (), rows), None)
+    if first is None:
+        return
+    numbers = NumericChunks(first, path, csv_dialect(path).decimal)
     start = 0
-    for frame in csv_chunks(path, columns, (), rows):
+    for frame in csv_chunks(path, columns, numbers.reading.text_columns, rows):
         rest = frame.iloc[max(0, done - start) :]
         start += len(frame)
         if len(rest):
-            yield _frame_numbers(rest, path, start - len(rest))
-
-
-def _frame_numbers(frame: Any, path: Path, first: int) -> NDArray[np.float64]:
-    """Return a frame of numbers as an array; its first row is counted by ``first``."""
-    values = np.empty(frame.shape)
-    for j, name in enumerate(frame.columns):
-        column = pandas_column(frame[name], name)
-        if column.typed:
-            values[:, j] = np.where(column.missing, np.nan, column.values)
-        else:
-            numbers = [
-                _number(column, k, name, path, first) for k in range(len(column.values))
-            ]
-            values[:, j] = np.array(numbers)[column.codes]
-    return values
-
-
-def _number(column: Column, k: int, name: str, path: Path, first: int) -> float:
-    """Return a distinct value of a column as a number."""
-    value = column.values[k]
-    number = np.nan if is_missing(value) else READ["number"](value)
-    if number is None:
-        row = first + int(np.argmax(column.codes == k))
-        raise TableError(
-            f"{path}: column {shown(name)} holds {shown(value)} in row {row}, which is "
-            "no number; encode the column as numbers, or leave it out.",
-            column=name,
-        )
-    return number
+            yield numbers.of(rest, start - len(rest))
 
 
 def _arrow_numbers(

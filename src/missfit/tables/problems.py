@@ -24,8 +24,9 @@ class TableError(ValueError):
     column : str
         The column that is meant, "" where it is the whole table.
     role : str
-        What the column was asked to be: "target", "group", "drop" or "categorical",
-        so that a caller can name what was given to it; "" elsewhere.
+        What the column was asked to be: "target", "group", "drop" or "as" (some kind),
+        or what else was given, "encoding" or "sheet" (its value is then ``column``), so
+        that a caller can name what was given to it; "" elsewhere.
     """
 
     def __init__(self, message: str, *, column: str = "", role: str = ""):

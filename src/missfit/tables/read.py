@@ -18,6 +18,7 @@ from missfit.tables.arrow import (
 )
 from missfit.tables.csv_rows import csv_chunks, csv_numbers
 from missfit.tables.csv_text import PACKED, csv_dialect
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import (
     NoTableError,
     TableError,
@@ -62,7 +63,7 @@ def stored(path: str | Path) -> Stored:
     return Stored(kind, [path])
 
 
-def column_names(path: str | Path) -> list[str]:
+def column_names(path: str | Path, options: ReadOptions | None = None) -> list[str]:
     """Return the names of a table's columns, without reading its rows."""
     kind, parts = stored(path)
     return csv_dialect(parts[0]).names if kind == "csv" else arrow_names(parts[0], kind)
@@ -76,7 +77,9 @@ def row_count(path: str | Path) -> int | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def read_table(path: str | Path, *, text: Sequence[str] = ()) -> Any:
+def read_table(
+    path: str | Path, options: ReadOptions | None = None, *, text: Sequence[str] = ()
+) -> Any:
     """Return a table as a pandas DataFrame.
 
     Parameters
@@ -86,11 +89,13 @@ def read_table(path: str | Path, *, text: Sequence[str] = ()) -> Any:
         a BOM, also packed as .gz, .bz2 or .xz), Parquet or Feather, by the end of its
         name, or a folder whose ``*.parquet`` files are read in the order of their
         names.
+    options : ReadOptions, optional
+        Encoding, sheet and marks of missing values, where they are known.
     text : sequence of str
         Columns of a CSV file to read as text, whatever they look like.
     """
-    names = column_names(path)
-    chunks = list(read_chunks(path, names, text=text, rows=None))
+    names = column_names(path, options)
+    chunks = list(read_chunks(path, names, options, text=text, rows=None))
     if not chunks:
         raise TableError(f"{path} has a header and no rows; add rows.")
     if len(chunks) == 1:
@@ -103,6 +108,7 @@ def read_table(path: str | Path, *, text: Sequence[str] = ()) -> Any:
 def read_chunks(
     path: str | Path,
     columns: Sequence[str],
+    options: ReadOptions | None = None,
     *,
     text: Sequence[str] = (),
     rows: int | None = CHUNK,

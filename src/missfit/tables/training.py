@@ -1,9 +1,9 @@
-"""A table to learn from: features, target and groups, and what was done to them."""
+"""A table to learn from: features, target, groups and times, and what was done."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +11,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
-from missfit.tables.columns import kind_of, numbers_of, pandas_column, shown
+from missfit.tables.codes import are_padded
+from missfit.tables.columns import pandas_column, shown
+from missfit.tables.csv_text import csv_dialect
+from missfit.tables.decisions import Decision, Hints, decide
+from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError, instead
-from missfit.tables.read import column_names, read_table
+from missfit.tables.read import column_names, read_chunks, read_table, stored
+from missfit.tables.reading import Reading
+from missfit.tables.times import times_of
+
+SAMPLE = 2_000  # rows of a file in which codes such as 00501 are looked for
+MOST_NOTES = 20  # on columns
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Rows to learn from: features, target, groups, and notes on what was done."""
+    """Rows to learn from: features, target, groups, times, and notes on what was done.
+
+    Where there are times, the rows are in the order of time.
+    The columns of X are typed as they were read: numbers, dates, booleans, text.
+    ``reading`` says how, and is None where a table was not read here.
+    """
 
     X: Any  # pandas DataFrame
     y: NDArray[np.float64]
     target: str
     groups: NDArray | None
     notes: list[str]
+    reading: Reading | None = None  # of the features and of the target
+    time: NDArray[np.float64] | None = None  # of each row, in increasing order
 
 
 def read_training(
     table: Any,
     target: str,
+    options: ReadOptions | None = None,
     *,
-    drop: Sequence[str] = (),
-    categorical: Sequence[str] = (),
     group: str | None = None,
+    time: str | None = None,
     least_rows: int = 20,
 ) -> TrainingTable:
     """Read a table to learn from, without the rows that have no target.
@@ -44,33 +60,92 @@ def read_training(
         A file as `missfit.tables.read.read_table` reads it, or a frame.
     target : str
         The column to predict: numbers.
-    drop, categorical : sequence of str
-        Columns to leave out, and to take as categories whatever they look like.
+    options : ReadOptions, optional
+        How the table is to be read: columns to leave out, what some columns hold, and
+        what else cannot be seen in the rows.
     group : str, optional
         Column of the groups that stay together in cross-validation; no feature.
+    time : str, optional
+        Column of the time of each row, dates or numbers. Rows are put in its order, and
+        those without a time are left out. It is no feature, since all rows to predict
+        come later than the rows that a model has seen.
     least_rows : int
         Rows with a target to ask for.
     """
+    options = options or ReadOptions()
     is_frame = hasattr(table, "columns")
     path = "the frame" if is_frame else table
-    names = list(table.columns) if is_frame else column_names(table)
-    _check_roles(path, names, target, drop, categorical, group)
-    out = {target, group, *drop}
+    names = list(table.columns) if is_frame else column_names(table, options)
+    options = options.resolved(names)
+    _check_roles(path, names, target, options, group, time)
+    out = {target, group, time, *options.left_out}
     features = [name for name in names if name not in out]
     if not features:
         raise TableError(
             f"{path} has no column beside the target {shown(target)} to predict from."
         )
-    frame = _pandas_frame(table) if is_frame else read_table(path, text=categorical)
-    y = _target(frame[target], target, path)
+    frame = _pandas_frame(table) if is_frame else _file_frame(path, names, options)
+    hints = Hints() if is_frame else _hints(path)
+    y, decision = _target(frame[target], target, path, options, hints)
+    reading = Reading.of(frame[features], options, hints=hints)
+    X = reading.apply(frame[features]).frame
+    reading = Reading((*reading.columns, decision.reading), len(frame))
     known = ~np.isnan(y)
-    notes = []
+    notes = _few(reading.notes())
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
-        frame, y = frame[known].reset_index(drop=True), y[known]
+        X, frame, y = (part[known] for part in (X, frame, y))
+        X, frame = X.reset_index(drop=True), frame.reset_index(drop=True)
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
-    return TrainingTable(frame[features], y, target, groups, notes)
+    read = TrainingTable(X, y, target, groups, notes, reading)
+    if time is None:
+        return read
+    times = times_of(frame[time], time, path, options=options, hints=hints)
+    return _in_time_order(read, times, time)
+
+
+def _in_time_order(
+    table: TrainingTable, times: NDArray[np.float64], name: str
+) -> TrainingTable:
+    """Return the rows that have a time, the earliest first."""
+    order = np.argsort(times, kind="stable")[: int((~np.isnan(times)).sum())]
+    notes = list(table.notes)
+    if len(order) < len(times):
+        notes.append(
+            f"{len(times) - len(order):,} rows without a time ({shown(name)}) left out"
+        )
+    notes.append(
+        f"each part is predicted from the rows before it in time ({shown(name)}, which "
+        "itself is not used to predict)"
+    )
+    X = table.X.iloc[order].reset_index(drop=True)
+    return replace(table, X=X, y=table.y[order], notes=notes, time=times[order])
+
+
+def _file_frame(path: Any, names: Sequence[str], options: ReadOptions) -> Any:
+    """Read a file, with codes that begin with zeros as text, so that they keep them."""
+    text = list(options.categorical)
+    if stored(path).kind == "csv":
+        rows = read_chunks(path, names, options, text=names, rows=SAMPLE)
+        sample = next(rows, None)
+        rows.close()
+        if sample is not None:
+            padded = (name for name in names if are_padded(sample[name].dropna()))
+            text += [name for name in padded if name not in text]
+    return read_table(path, options, text=text)
+
+
+def _hints(path: Any) -> Hints:
+    """Return what a file says about its numbers: whether they have decimal commas."""
+    kind, parts = stored(path)
+    comma = kind == "csv" and csv_dialect(parts[0]).decimal == ","
+    return Hints(decimal="," if comma else "")
+
+
+def _few(notes: list[str]) -> list[str]:
+    more = len(notes) - MOST_NOTES
+    return notes[:MOST_NOTES] + ([f"{more} more notes on columns"] if more > 0 else [])
 
 
 def _pandas_frame(frame: Any) -> Any:
@@ -78,12 +153,15 @@ def _pandas_frame(frame: Any) -> Any:
     return frame.to_pandas() if hasattr(frame, "get_columns") else frame
 
 
-def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -> None:
+def _check_roles(
+    path, names: Sequence[str], target, options: ReadOptions, group, time
+) -> None:
     """Raise where a column that is named is not there, or has two roles."""
     there = set(names)
     asked = [("target", target), *([("group", group)] if group else [])]
-    asked += [("drop", name) for name in drop]
-    asked += [("categorical", name) for name in categorical]
+    asked += [("time", time)] if time else []
+    asked += [("drop", name) for name in options.drop]
+    asked += [("as", name) for name in options.kinds]
     for role, column in asked:
         if column not in there:
             raise TableError(
@@ -91,7 +169,16 @@ def _check_roles(path, names: Sequence[str], target, drop, categorical, group) -
                 column=column,
                 role=role,
             )
-    for role, columns in (("group", [group]), ("drop", drop)):
+    if group and time:
+        raise TableError(
+            f"{path}: rows are held out by groups ({shown(group)}) or by time "
+            f"({shown(time)}), not by both; choose the one that new rows will differ "
+            "in.",
+            column=time,
+            role="time",
+        )
+    roles = (("group", [group]), ("time", [time]), ("drop", options.left_out))
+    for role, columns in roles:
         if target in columns:
             raise TableError(
                 f"{shown(target)} is the target too; a column can be only one of the "
@@ -114,22 +201,30 @@ def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) ->
         )
 
 
-def _target(series: Any, name: str, path: str | Path) -> NDArray[np.float64]:
-    """Return the target as numbers, NaN where missing."""
+def _target(
+    series: Any, name: str, path: str | Path, options: ReadOptions, hints: Hints
+) -> tuple[NDArray[np.float64], Decision]:
+    """Return the target as numbers, NaN where missing, and how it was read."""
     try:
         column = pandas_column(series, name)
-        kind = kind_of(column, name, forced=False)
-        if kind in ("number", "boolean"):
-            return numbers_of(column, name, kind)
+        said = "number" if column.typed == "f" else options.kinds.get(name, "")
+        decision = decide(column, name, said=said, marks=options.na, hints=hints)
     except ValueError as error:
         raise TableError(f"{path}: the target cannot be used: {error}") from error
+    kind = decision.reading.kind
+    if kind in ("number", "boolean"):
+        return decision.reading.numbers(column).values, decision
     if kind == "empty":
         raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
-    what = {"category": "text", "date": "dates"}[kind]
+    what = "dates" if kind == "date" else "text"
     row = int(np.argmax(~column.missing))
+    held = f"{what}, such as {shown(str(series.iloc[row]))} in row {row}"
+    as_numbers = replace(decision.reading, kind="number", format=None)
+    numbers = as_numbers.numbers(column)
+    if not np.isnan(numbers.values).all():
+        held = str(as_numbers.misfits(column, numbers.unfit))
     raise TableError(
-        f"{path}: the target {shown(name)} holds {what}, such as "
-        f"{shown(str(series.iloc[row]))} in row {row}; missfit predicts numbers. "
+        f"{path}: the target {shown(name)} holds {held}; missfit predicts numbers. "
         "Encode it as numbers, or choose another target."
     )
 

@@ -4,34 +4,61 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
+
+import numpy as np
 
 from missfit.comparison import (
     CompareOptions,
     Comparison,
     Diagnosis,
+    FitStore,
     Trial,
     compare_table,
     diagnose,
 )
-from missfit.comparison.candidates import CANDIDATES, Candidate, candidate
+from missfit.comparison.candidates import CANDIDATES, Candidate
+from missfit.comparison.costs import GROWTH
+from missfit.comparison.diagnosis import errors_by_count, errors_by_pattern
 from missfit.comparison.options import LEAST_ROWS
+from missfit.comparison.own import chosen
+from missfit.comparison.trials import drawn_rows
 from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
 from missfit.tables.training import TrainingTable, read_training
+from missfit.workflow.saved_fits import SavedFits
 from missfit.writing import whole_file
+
+FIRST_LOOK = 15.0  # seconds that the report after an interrupt may take
+# A report fits the recommended predictor about so many times to the training rows of a
+# fold: for the intervals, the learning curve, and what is worth measuring.
+REFITS = 4
+LEAST_ROWS_DRAWN = 400  # that the report of a hurry rests on, beside the scores
 
 
 class Advice(NamedTuple):
-    """What `advise` found, and the files that it wrote."""
+    """What `advise` found, and the files that it wrote.
+
+    Attributes
+    ----------
+    comparison : Comparison
+    diagnosis : Diagnosis
+    report, results : Path
+        The files.
+    is_whole : bool
+        Whether every candidate was tried or judged; not after an interrupt.
+    """
 
     comparison: Comparison
     diagnosis: Diagnosis
     report: Path
     results: Path
+    is_whole: bool = True
 
 
 def advise(
@@ -41,9 +68,13 @@ def advise(
     options: CompareOptions | None = None,
     *,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
-    on_trial: Callable[[Comparison, Trial, float], None] | None = None,
+    on_trial: Callable[[Comparison, Trial, float | None], None] | None = None,
 ) -> Advice:
-    """Compare all predictors on a table; write report.html and results.csv to a folder.
+    """Compare predictors on a table; write report.html and results.csv to a folder.
+
+    Each finished fit is kept in the folder ``parts`` there, and the same call goes on
+    where an earlier one was stopped. An interrupt (`KeyboardInterrupt`) ends the
+    comparison, and the report is written of what is there, if there is anything.
 
     Parameters
     ----------
@@ -59,19 +90,108 @@ def advise(
         Called as by `missfit.comparison.compare_table`.
     """
     options, out = options or CompareOptions(), Path(out)
+    clock = Clock(options.budget)
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; give a folder.")
     options.check()
-    tried = candidates_without(options.skip)
+    tried = chosen_candidates(options.only, options.skip)
     table = _table(data, target, options)
-    comparison = compare_table(
-        table, tried, options, on_start=on_start, on_trial=on_trial
+    comparison, is_whole = interruptible(
+        table,
+        tried,
+        replace(options, budget=clock.left),
+        store=SavedFits(out / "parts"),
+        on_start=on_start,
+        on_trial=on_trial,
     )
-    diagnosis = diagnose(comparison, n_jobs=options.n_jobs)
+    if not is_whole:
+        clock = Clock(FIRST_LOOK)
+    try:
+        diagnosis = _diagnosis(comparison, options.n_jobs, clock.left)
+    except KeyboardInterrupt:
+        if not is_whole:  # the second time
+            raise
+        is_whole, diagnosis = False, _diagnosis(comparison, 1, FIRST_LOOK)
     code = reproducing_code(comparison, data, options)
     write_page(out / "report.html", table_report(comparison, diagnosis, code))
     _write_results(out / "results.csv", comparison)
-    return Advice(comparison, diagnosis, out / "report.html", out / "results.csv")
+    files = out / "report.html", out / "results.csv"
+    return Advice(comparison, diagnosis, *files, is_whole)
+
+
+class Clock:
+    """The time that is left of a budget; without one there is no end."""
+
+    def __init__(self, seconds: float | None):
+        self.end = None if seconds is None else monotonic() + seconds
+
+    @property
+    def left(self) -> float | None:
+        """Return the seconds that are left, None without an end."""
+        return None if self.end is None else max(0.0, self.end - monotonic())
+
+
+def interruptible(
+    table: TrainingTable,
+    candidates: Sequence[Candidate],
+    options: CompareOptions,
+    *,
+    store: FitStore | None = None,
+    on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
+    on_trial: Callable[[Comparison, Trial, float | None], None] | None = None,
+) -> tuple[Comparison, bool]:
+    """Return a comparison, and whether it came to its end.
+
+    After an interrupt it holds what was finished. Where that is nothing, the interrupt
+    goes on.
+    """
+    begun: list[Comparison] = []
+
+    def start(whole: Comparison, queue: Sequence[Candidate]) -> None:
+        begun.append(whole)
+        if on_start:
+            on_start(whole, queue)
+
+    try:
+        found = compare_table(
+            table, candidates, options, store=store, on_start=start, on_trial=on_trial
+        )
+        return found, True
+    except KeyboardInterrupt:
+        if not (begun and begun[0].sound):
+            raise
+    found, nothing = begun[0], np.full(len(begun[0].y), np.nan)
+    done = {trial.name for trial in found.trials}
+    for one in candidates:
+        if one.name not in done:
+            why = "not finished before the comparison was interrupted"
+            found.trials.append(Trial(one, nothing, np.empty(0), left_out=why))
+            if on_trial:
+                on_trial(found, found.trials[-1], None)
+    return found, False
+
+
+def _diagnosis(comparison: Comparison, n_jobs: int, seconds: float | None) -> Diagnosis:
+    """Return what lies behind a comparison, from fewer rows where there is no time."""
+    n_rows = len(comparison.y)
+    if seconds is not None:
+        fit = comparison.trial(comparison.recommended).fit_seconds or 0.0
+        # the rows that a fit can take, by the growth of its time
+        share = (seconds / (REFITS * fit)) ** (1 / GROWTH) if fit else 1.0
+        n_rows = max(LEAST_ROWS_DRAWN, int(min(1.0, share) * n_rows))
+    if n_rows >= len(comparison.y):
+        return diagnose(comparison, n_jobs=n_jobs)
+    comparison.notes.append(
+        f"to save time, what the report shows beside the scores rests on {n_rows:,} "
+        "rows drawn at random, and there is no learning curve"
+    )
+    rows = drawn_rows(len(comparison.y), n_rows, comparison.seed)
+    found = diagnose(comparison.at_rows(rows), n_jobs=n_jobs, with_curve=False)
+    return replace(
+        found,
+        by_count=errors_by_count(comparison),
+        by_pattern=errors_by_pattern(comparison),
+    )
 
 
 def _table(data: str | Path, target: str, options: CompareOptions) -> TrainingTable:
@@ -79,24 +199,29 @@ def _table(data: str | Path, target: str, options: CompareOptions) -> TrainingTa
     table = read_training(
         data,
         target,
-        drop=options.drop,
-        categorical=options.categorical,
+        options.reading,
         group=options.group,
+        time=options.time,
         least_rows=LEAST_ROWS,
     )
     options.check_rows(len(table.y))
     return table
 
 
-def candidates_without(skip: Sequence[str]) -> list[Candidate]:
-    """Return the candidates whose packages are installed, without those to skip."""
-    skipped = {candidate(name).name for name in skip}
+def chosen_candidates(
+    only: Sequence[str], skip: Sequence[str], own: Sequence[Candidate] = ()
+) -> list[Candidate]:
+    """Return the candidates whose packages are installed and that are to be tried.
+
+    Those of the user come first.
+
+    >>> [one.name for one in chosen_candidates(["EMLR", "ExpandedLR"], ["EMLR"])]
+    ['ExpandedLR']
+    """
+    there = list(CANDIDATES)
     if find_spec("jax") is None or find_spec("optax") is None:
-        skipped |= {one.name for one in CANDIDATES if one.fit_many is not None}
-    tried = [one for one in CANDIDATES if one.name not in skipped]
-    if not tried:
-        raise ValueError("every predictor is skipped; leave at least one.")
-    return tried
+        there = [one for one in there if one.fit_many is None]
+    return chosen([*own, *there], only, skip)
 
 
 def _write_results(path: Path, comparison: Comparison) -> None:

@@ -3,57 +3,108 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.comparison.candidates import DEFAULT, candidate
+from missfit.comparison.candidates import (
+    DEFAULT,
+    Candidate,
+    candidate,
+    choosing_forward,
+)
+from missfit.comparison.own import own_candidate
 from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.tables.problems import TableError
-from missfit.tables.training import TrainingTable
-from missfit.workflow.model_file import Missingness, TableModel, variable_mask
+from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
+from missfit.workflow.missingness import Missingness
+from missfit.workflow.model_file import TableModel
+
+KNOWN = {*READING, "coverage", "group", "time", "random_state"}
 
 
 def fit_table(
-    table: TrainingTable,
+    data: Any,
+    target: Any = None,
+    predictor: Any = None,
     *,
-    predictor: str = DEFAULT,
-    categorical: Sequence[str] = (),
     coverage: float = 0.9,
-    seed: int = 0,
+    group: Any = None,
+    time: Any = None,
+    random_state: int = 0,
+    **reading: Any,
 ) -> TableModel:
     """Fit an encoder, a predictor and the calibration of its intervals to a table.
 
     Parameters
     ----------
-    table : TrainingTable
-        Where it has groups, all rows of a group are either fitted or calibrate.
-    predictor : str
-        The name of a candidate, see `missfit.comparison.candidates`.
-    categorical : sequence of str
-        Columns whose values are categories, whatever they look like.
+    data : str, Path, DataFrame, array-like of shape (n, d) or TrainingTable
+        A file; a pandas or polars frame; an array of the features; or a table as
+        `missfit.tables.training.read_training` returns it. Rows without a target are
+        left out.
+    target : str or array-like of shape (n,)
+        The column to predict, or its values where ``data`` holds the features alone.
+    predictor : str or regressor, optional
+        The name of a predictor, such as the ``recommended`` one of `missfit.compare`,
+        or an estimator of your own. The default is AutoRegressor.
     coverage : float
-        The share of the rows that the intervals should cover.
-    seed : int
+        The share of new rows that the prediction intervals should cover.
+    group : str or array-like of shape (n,), optional
+        The column that names the group of each row, or these names. All rows of a group
+        are either fitted or calibrate the intervals.
+    time : str or array-like of shape (n,), optional
+        The column that holds the time of each row, dates or numbers, or these times.
+        Rows then calibrate that were predicted from the rows before them, and the
+        predictor is fitted to all rows. The time itself is not used to predict.
+    random_state : int
         The seed of the predictor and of the rows that calibrate.
+    **reading
+        How the columns are to be read: ``categorical`` and ``drop`` are lists of
+        columns; see `missfit.tables.options.ReadOptions` for the others.
+
+    Returns
+    -------
+    TableModel
+        It has ``predict``, ``predict_interval``, ``explain`` and ``save``.
+
+    Examples
+    --------
+    >>> import missfit
+    >>> X, y = missfit.simulate.published("mixture1", 4).sample(300, random_state=0)
+    >>> model = fit_table(X, y, "EMLR")
+    >>> model.predict(X[:2]).shape
+    (2,)
     """
+    refuse_unknown(reading, KNOWN, "fit_table")
+    options = read_options(reading)
     if not 0 < coverage < 1:
         raise TableError(f"a coverage of {coverage:g} is not between 0 and 1.")
-    base = candidate(predictor).make(seed)
-    named = [name for name in categorical if name in table.X.columns]
-    encoder = TableEncoder(categorical=named)
+    table = training_table(data, target, options, group=group, time=time)
+    has_time = table.time is not None
+    chosen = _candidate(predictor)
+    chosen = choosing_forward(chosen) if has_time else chosen
+    named = [name for name in options.categorical if name in table.X.columns]
+    encoder = TableEncoder(categorical=named, reading=table.reading)
     X = encoder.fit_transform(table.X)
-    regressor = ConformalRegressor(base, alpha=1 - coverage, random_state=seed)
+    regressor = ConformalRegressor(
+        chosen.make(random_state),
+        alpha=1 - coverage,
+        cv=ForwardSplit() if has_time else None,
+        random_state=random_state,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, table.y, groups=table.groups)
-    return TableModel(
-        encoder,
-        regressor,
-        predictor,
-        table.target,
-        Missingness.of(variable_mask(encoder, X)),
-    )
+        regressor.fit(X, table.y, groups=table.time if has_time else table.groups)
+    missingness = Missingness.of(encoder.mask(X))
+    return TableModel(encoder, regressor, chosen.name, table.target, missingness)
+
+
+def _candidate(predictor: Any) -> Candidate:
+    """Return the candidate of a name, or one for an estimator of the user."""
+    if predictor is None or isinstance(predictor, str):
+        return candidate(predictor or DEFAULT)
+    return own_candidate(type(predictor).__name__, predictor)
 
 
 def held_out_r2(model: TableModel) -> float:

@@ -12,7 +12,8 @@ import copy
 import io
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +24,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from missfit.auto.trees import FlatTrees
 from missfit.estimators import ConformalRegressor, TableEncoder
-from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.tables.options import ReadOptions
+from missfit.tables.reading import Reading
 from missfit.workflow.archive import (
     HEADER,
     RefusedError,
@@ -31,11 +33,17 @@ from missfit.workflow.archive import (
     checked_header,
     packed,
 )
+from missfit.workflow.missingness import Missingness
+from missfit.workflow.model_checks import (
+    check_counts,
+    check_predictions,
+    checked_reading,
+)
+from missfit.workflow.new_rows import new_rows
 from missfit.writing import whole_file
 
 __all__ = [
     "HEADER",
-    "Missingness",
     "ModelFileError",
     "TableModel",
     "load_model",
@@ -44,7 +52,6 @@ __all__ = [
 
 FORMAT = "missfit model"
 VERSION = 3
-TRIAL_ROWS = 8  # predicted at load, so that a model that cannot predict is refused
 TRUSTED = (
     "missfit.auto.regressor.AutoRegressor",
     "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
@@ -59,6 +66,8 @@ TRUSTED = (
     "missfit.auto.parts.FoldModel",
     "missfit.auto.parts.FoldModels",
     "missfit.auto.parts.Part",
+    "missfit.estimators.filled_columns.FilledColumns",
+    "missfit.estimators.forward_split.ForwardSplit",
     "missfit.estimators.micelr.MICELR",
     "missfit.estimators.partial_pooling.PartialPooling",
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",
@@ -93,48 +102,10 @@ class ModelFileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Missingness:
-    """What was missing at fit, to compare new rows with.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows.
-    count : int ndarray of shape (d,)
-        Number of rows in which each variable was missing.
-    keys : set of bytes
-        The patterns seen.
-    n_single : int
-        Number of patterns seen in one row only; divided by ``n_rows`` it estimates the
-        share of new rows with a pattern never seen (Good and Turing).
-    """
-
-    n_rows: int
-    count: NDArray[np.int64]
-    keys: frozenset[bytes]
-    n_single: int
-
-    @classmethod
-    def of(cls, mask: NDArray[np.bool_]) -> Missingness:
-        """Return what a mask of shape (n, d) shows."""
-        groups = group_rows(mask)
-        return cls(
-            len(mask),
-            mask.sum(axis=0),
-            frozenset(pattern_keys(groups.patterns).tolist()),
-            int((groups.n_rows == 1).sum()),
-        )
-
-
-def variable_mask(encoder: TableEncoder, X: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of the variables, one bit each, from what the encoder returns."""
-    first = np.searchsorted(encoder.variables_, np.arange(encoder.n_features_in_))
-    return np.isnan(X[:, first])
-
-
-@dataclass(frozen=True)
 class TableModel:
     """A fitted model of a table, as a model file holds it.
+
+    `missfit.fit_table` makes one, and `missfit.load_model` reads one from a file.
 
     Attributes
     ----------
@@ -160,6 +131,87 @@ class TableModel:
         """Return the names of the columns that the model reads, in order."""
         return [str(name) for name in self.encoder.feature_names_in_]
 
+    @property
+    def reading(self) -> Reading:
+        """Return how the columns are read, at fit and in new rows."""
+        return self.encoder.reading_
+
+    def predict(self, data: Any) -> NDArray[np.float64]:
+        """Predict the rows of a frame, a file or an array.
+
+        Parameters
+        ----------
+        data : str, Path, DataFrame or array-like of shape (n, d)
+            A file or a frame with the columns of the model, in any order and beside
+            others, or an array of just these columns in the order of `columns`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.concatenate([self.regressor.predict(X) for X in self._numbers(data)])
+
+    def predict_interval(
+        self, data: Any, coverage: float | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and upper ends of the prediction intervals of rows.
+
+        Parameters
+        ----------
+        data : str, Path, DataFrame or array-like of shape (n, d)
+            As for `predict`.
+        coverage : float, optional
+            The share of new rows that the intervals should cover; by default that of
+            the fit.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n,)
+        """
+        alpha = self.regressor.alpha if coverage is None else 1 - coverage
+        if not 0 < alpha < 1:
+            raise ValueError(f"coverage={coverage!r}; it must be between 0 and 1.")
+        ends = [
+            np.concatenate(self.regressor.predict_intervals(X, [alpha]))
+            for X in self._numbers(data)
+        ]
+        lower, upper = np.concatenate(ends, axis=1)
+        return lower, upper
+
+    def explain(self) -> Any:
+        """Return what the predictor chose and why, by the names of the columns."""
+        estimator = self.regressor.estimator_
+        if not hasattr(estimator, "explain"):
+            raise ValueError(
+                f"{self.predictor} makes no choice that could be explained; the "
+                "default predictor, AutoRegressor, does."
+            )
+        names = [str(name) for name in self.encoder.get_feature_names_out()]
+        return replace(estimator.explain(), feature_names=names)
+
+    def save(self, path: str | Path) -> None:
+        """Write a model file, see `missfit.workflow.model_file.save_model`."""
+        save_model(path, self)
+
+    def rows(
+        self,
+        data: Any,
+        options: ReadOptions | None = None,
+        *,
+        keep: Sequence[str] = (),
+    ) -> Generator[Any]:
+        """Yield the rows of a table to predict as frames, a file in chunks."""
+        text = self.reading.text_columns
+        copied = [name for name in keep if name not in self.columns]
+        return new_rows(
+            data, self.columns, self.target, options, text=[*text, *copied], keep=keep
+        )
+
+    def _numbers(self, data: Any) -> Iterator[NDArray[np.float64]]:
+        """Yield the rows of a table to predict as numbers."""
+        for frame in self.rows(data):
+            yield self.encoder.transform(frame[self.columns])
+
     def schema(self) -> dict[str, Any]:
         """Return the schema as plain data, as the file holds it."""
         seen = self.missingness
@@ -177,6 +229,7 @@ class TableModel:
                     strict=True,
                 )
             ],
+            "reading": self.reading.as_json(),
             "patterns": sorted(key.hex() for key in seen.keys),
             "patterns_seen_once": seen.n_single,
         }
@@ -196,7 +249,8 @@ def save_model(path: str | Path, model: TableModel) -> None:
         **model.schema(),
     }
     try:
-        parts = {"encoder": model.encoder, "regressor": _portable(model.regressor)}
+        encoder = _without_reading(model.encoder)
+        parts = {"encoder": encoder, "regressor": _portable(model.regressor)}
         content = packed(_skops().dumps(parts), header)
         _read(io.BytesIO(content))
     except ImportError:
@@ -230,6 +284,14 @@ def _portable(thing: Any) -> Any:
         other.__dict__ = {name: _portable(x) for name, x in vars(thing).items()}
         return other
     return thing
+
+
+def _without_reading(encoder: TableEncoder) -> TableEncoder:
+    """Return a copy of an encoder without its reading, which the header holds."""
+    other = copy.copy(encoder)
+    other.reading = None
+    del other.reading_
+    return other
 
 
 def load_model(path: str | Path) -> TableModel:
@@ -271,7 +333,7 @@ def _read(file: BinaryIO) -> TableModel:
     file.seek(0)
     parts = _skops().load(file, trusted=list(TRUSTED))
     model = _model(parts, header)
-    _check_predictions(model)
+    check_predictions(model.regressor)
     return model
 
 
@@ -295,6 +357,7 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
         raise RefusedError("its encoder is of another type")
     if not isinstance(regressor, ConformalRegressor):
         raise RefusedError("its regressor is of another type")
+    encoder.reading_ = checked_reading(encoder, header["reading"])
     missingness = Missingness(
         int(header["rows"]),
         np.array([int(column["missing"]) for column in header["columns"]]),
@@ -306,39 +369,8 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
     for name, value in model.schema().items():
         if header[name] != value and name != "patterns":
             raise RefusedError(f"the {name} of the header are not those of the model")
-    _check_counts(model)
+    check_counts(model)
     return model
-
-
-def _check_counts(model: TableModel) -> None:
-    """Raise where the counts of the fit contradict each other."""
-    seen, encoder = model.missingness, model.encoder
-    if not 0 <= seen.n_single <= seen.n_rows or seen.n_rows < 1:
-        raise RefusedError(f"{seen.n_single} patterns of one row in {seen.n_rows} rows")
-    if seen.count.min() < 0 or seen.count.max() > seen.n_rows:
-        raise RefusedError(f"a column is missing in {seen.count.max()} rows of fewer")
-    n_columns = [max(1, len(levels) - 1) for levels in encoder.categories_]
-    expected = np.repeat(np.arange(len(model.columns)), n_columns)
-    if not np.array_equal(encoder.variables_, expected):
-        raise RefusedError("the columns of its encoder are not those of its levels")
-    if model.regressor.n_features_in_ != len(expected):
-        raise RefusedError("its encoder and its predictor disagree on the columns")
-
-
-def _check_predictions(model: TableModel) -> None:
-    """Raise where rows that the model knows are not predicted by numbers."""
-    rows = model.regressor.calibration_rows_[:TRIAL_ROWS]
-    nothing = np.full((1, model.regressor.n_features_in_), np.nan)
-    X = np.concatenate([rows, nothing])
-    with np.errstate(all="ignore"):  # the predictions are checked below
-        prediction = model.regressor.predict(X)
-        lower, upper = model.regressor.predict_interval(X)
-    if prediction.shape != (len(X),) or not np.isfinite(prediction).all():
-        raise RefusedError(
-            "its predictions of rows that it was fitted to are no numbers"
-        )
-    if not ((lower <= prediction) & (prediction <= upper)).all():
-        raise RefusedError("its intervals do not hold its predictions")
 
 
 def _short(error: Exception) -> str:

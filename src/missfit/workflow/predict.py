@@ -3,104 +3,174 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from missfit.tables.columns import shown
-from missfit.tables.problems import TableError, guess
-from missfit.tables.read import column_names, read_chunks
+from missfit.tables.frames import pandas_frame
+from missfit.tables.options import ReadOptions
+from missfit.tables.problems import TableError, refuse_absent
+from missfit.tables.read import column_names
+from missfit.tables.written import check_format, is_parquet, table_sink
 from missfit.workflow.model_file import ModelFileError, TableModel
 from missfit.workflow.watch import Watch
-from missfit.writing import whole_file
 
-HEADER = "prediction,lower,upper\n"
+NAMES = ("prediction", "lower", "upper")
+ROW = "row"
+NO_ROWS = np.empty((0, len(NAMES)))
+# Decimals are written down to a ten-thousandth of the typical error: the variance of
+# what is rounded off is then less than a billionth of the mean squared error.
+FINER = 4
+MOST_DECIMALS = 15  # beyond it, and beyond this many digits in front, all digits
+
+
+class PredictedFile(NamedTuple):
+    """What became of the rows of a file.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many rows were predicted.
+    warnings : list of str
+        What the user should know of these rows, such as a level never seen.
+    """
+
+    n_rows: int
+    warnings: list[str]
 
 
 def predict_file(
     model: TableModel,
     data: str | Path,
     out: str | Path | None = None,
+    options: ReadOptions | None = None,
     *,
-    warn: Callable[[str], None] = lambda text: None,
+    keep: Sequence[str] = (),
     on_rows: Callable[[int], None] = lambda n_rows: None,
     on_end: Callable[[], None] = lambda: None,
-) -> int:
-    """Predict the rows of a file and return the number of rows.
+) -> PredictedFile:
+    """Predict the rows of a file, and say what is new in them.
 
-    The output is a CSV table with one line for each row, in the order of the file, and
-    the columns prediction, lower and upper. The rows are read in chunks, so that a file
+    The output is a table with one line for each row, in the order of the file, and the
+    columns prediction, lower and upper. The rows are read in chunks, so that a file
     larger than memory can be predicted. The output appears whole or not at all, also on
-    standard output.
+    standard output. In CSV the numbers have as many decimals as their error allows, see
+    `decimals_of`; in Parquet they are whole.
 
     Parameters
     ----------
     model : TableModel
-        The model, see `missfit.workflow.fit.fit_table`.
+        The model, see `missfit.fit_table`.
     data : str or Path
         A table with the columns of the model; other columns are ignored.
     out : str or Path, optional
-        The CSV file to write; standard output where it is not given.
-    warn : callable
-        Called with the text of each warning, such as that of a new level.
+        The CSV or Parquet file to write; standard output where it is not given.
+    options : ReadOptions, optional
+        How this file is to be read, where it differs from the table at fit.
+    keep : sequence of str
+        Columns of the table that are copied to the output, each one name or several as
+        "a,b". They stand in front of the predictions, behind a column "row" with the
+        number of the row; row 1 is the first row below the header.
     on_rows : callable
         Called after each chunk with the number of rows predicted so far.
     on_end : callable
-        Called when all rows are predicted, before standard output is written.
+        Called when all rows are predicted, before the output appears.
     """
-    check_columns(model, data)
-    if out is not None and Path(out).suffix in (".parquet", ".feather", ".arrow"):
-        raise TableError(f"{out}: predictions are written as CSV; name it .csv.")
+    check_format(out)
+    kept = kept_columns(keep, column_names(data, options), data)
+    decimals = None if is_parquet(out) else decimals_of(model)
     watch = Watch(model)
-    chunks = read_chunks(data, model.columns, text=_text_columns(model))
-    with _sink(out) as write, contextlib.closing(chunks):
-        write(HEADER)
+    chunks = model.rows(data, options, keep=kept)
+    with table_sink(out) as write, contextlib.closing(chunks):
         for frame in chunks:
-            write(_lines(model, frame, watch))
+            first = watch.n_rows + 1
+            predicted = _predicted(model, frame[model.columns], watch)
+            write(_lines(frame[kept], predicted, decimals, first))
             on_rows(watch.n_rows)
+        watch.refuse_misfits()
+        if not watch.n_rows:
+            write(_lines(pandas_frame(np.empty((0, len(kept))), kept), NO_ROWS, 0, 1))
         on_end()
-    for text in watch.warnings():
-        warn(text)
-    return watch.n_rows
+    return PredictedFile(watch.n_rows, list(watch.warnings()))
 
 
-def check_columns(model: TableModel, data: str | Path) -> None:
-    """Raise where a table lacks a column of the model; guess which one was meant."""
-    names = column_names(data)
-    there, asked = set(names), {*model.columns, model.target}
-    absent = [column for column in model.columns if column not in there]
-    if absent:
-        others = [name for name in names if name not in asked]
-        more = f" (nor {len(absent) - 1} others)" if len(absent) > 1 else ""
+def unused_columns(
+    model: TableModel, data: str | Path, options: ReadOptions | None = None
+) -> list[str]:
+    """Return the columns of a table that the model neither reads nor predicts."""
+    known = {*model.columns, model.target}
+    return [name for name in column_names(data, options) if name not in known]
+
+
+def kept_columns(keep: Sequence[str], names: Sequence[str], where: Any) -> list[str]:
+    """Return the columns to copy, with lists of names as "a,b" taken apart.
+
+    >>> kept_columns(["a,b", "c,d"], ["a", "b", "c,d"], "t.csv")
+    ['a', 'b', 'c,d']
+    """
+    kept: list[str] = []
+    for name in keep:
+        kept += [name] if name in names else map(str.strip, name.split(","))
+    refuse_absent(kept, names, where)
+    own = next((name for name in kept if name in (ROW, *NAMES)), None)
+    if own is not None:
         raise TableError(
-            f"{data} has no column {shown(absent[0])}{more}, which the model reads"
-            f"{guess(absent[0], others)}"
+            f"{where}: the column {shown(own)} cannot be kept, since the output has a "
+            "column of its own with this name; rename it in the table.",
+            column=own,
+            role="keep",
         )
+    return list(dict.fromkeys(kept))
 
 
-def _text_columns(model: TableModel) -> list[str]:
-    kinds = zip(model.columns, model.encoder.kinds_, strict=True)
-    return [name for name, kind in kinds if kind in ("category", "identifier")]
+def decimals_of(model: TableModel) -> int | None:
+    """Return how many decimals of a prediction matter, or None for all digits.
+
+    A prediction is rounded to a ten-thousandth of its typical error or a little finer.
+    The typical error is the root mean squared error of the rows that calibrate the
+    intervals.
+    """
+    regressor = model.regressor
+    error = regressor.calibration_targets_ - regressor.calibration_predictions_
+    size = float(np.sqrt(np.mean(error**2)))
+    if not 0 < size < np.inf:
+        return None
+    decimals = FINER - int(np.floor(np.log10(size)))
+    return max(0, decimals) if decimals <= MOST_DECIMALS else None
 
 
-def _lines(model: TableModel, frame: Any, watch: Watch) -> str:
-    """Return the lines of the output for a chunk of rows."""
+def _predicted(model: TableModel, frame: Any, watch: Watch) -> NDArray[np.float64]:
+    """Return predictions and ends of intervals of a chunk of rows, in three columns."""
     with _faults_of_the_model():
-        try:
-            X = model.encoder.transform(frame)
-        except ValueError as error:
-            place = f" The row numbers count from row {watch.n_rows:,} of the file."
-            raise TableError(f"{error}{place if watch.n_rows else ''}") from error
-        watch.see(frame, X)
+        X, misfits = model.encoder.transform_leniently(frame)
+        watch.see(frame, X, misfits)
         lower, upper, kind = model.regressor.predict_interval(X, return_kind=True)
         watch.kinds.update(kind.tolist())
-        rows = np.column_stack([model.regressor.predict(X), lower, upper]).tolist()
-    return "".join(f"{p!r},{low!r},{high!r}\n" for p, low, high in rows)
+        return np.column_stack([model.regressor.predict(X), lower, upper])
+
+
+def _lines(
+    kept: Any, predicted: NDArray[np.float64], decimals: int | None, first: int
+) -> Any:
+    """Return the frame to write for a chunk: what is kept, then the predictions."""
+    rows = {ROW: np.arange(first, first + len(predicted))} if kept.shape[1] else {}
+    values = predicted if decimals is None else _rounded(predicted, decimals)
+    columns = dict(zip(NAMES, values.T, strict=True))
+    lines = kept.assign(**rows, **columns)
+    return lines[[*rows, *kept.columns, *columns]]
+
+
+def _rounded(values: NDArray[np.float64], decimals: int) -> NDArray[Any]:
+    """Return numbers as text with so many decimals; all digits of very large ones."""
+    plain = np.abs(values) < 10.0**MOST_DECIMALS
+    nearest = np.round(np.where(plain, values, 0.0), decimals) + 0.0  # no -0.00
+    texts = np.char.mod(f"%.{decimals}f", nearest).astype(object)
+    texts[~plain] = [repr(value) for value in values[~plain].tolist()]
+    return texts
 
 
 @contextlib.contextmanager
@@ -114,20 +184,3 @@ def _faults_of_the_model() -> Iterator[None]:
             "its file is damaged, or was written with other versions of missfit or "
             "scikit-learn. Write it again with missfit fit."
         ) from error
-
-
-@contextlib.contextmanager
-def _sink(out: str | Path | None) -> Iterator[Callable[[str], Any]]:
-    """Yield a function that writes text which appears at the end, or not at all."""
-    if out is not None:
-        with (
-            whole_file(out) as part,
-            part.open("w", encoding="utf-8", newline="") as file,
-        ):
-            yield file.write
-        return
-    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as spool:
-        yield spool.write
-        spool.seek(0)
-        shutil.copyfileobj(spool, sys.stdout)
-        sys.stdout.flush()

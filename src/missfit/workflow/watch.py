@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from missfit.estimators.calibration import ALL, TOO_FEW
 from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.tables.column_reading import Misfits
 from missfit.tables.columns import shown
-from missfit.workflow.model_file import TableModel, variable_mask
+from missfit.tables.reading import refuse_misfits
+from missfit.workflow.model_file import TableModel
 
 LEAST_DRIFT = 0.1  # share of the rows; smaller changes are not worth a warning
 CERTAIN = 4.0  # standard errors from which a change is not taken for chance
@@ -33,11 +35,18 @@ class Watch:
         self.count = np.zeros(len(model.columns), dtype=np.int64)
         self.n_unseen = 0
         self.levels: dict[str, set[str]] = {}
+        self.misfits: dict[str, Misfits] = {}  # by column
         self.kinds: Counter[str] = Counter()  # what calibrated the intervals
 
-    def see(self, frame: Any, X: NDArray[np.float64]) -> None:
-        """Count the rows of a chunk, given as they were read and as numbers."""
-        mask = variable_mask(self.model.encoder, X)
+    def see(
+        self, frame: Any, X: NDArray[np.float64], misfits: Sequence[Misfits] = ()
+    ) -> None:
+        """Count the rows of a chunk: as they were read, as numbers, and what is odd."""
+        for one in misfits:
+            moved = one.after(self.n_rows + 1)  # row 1 is the first below the header
+            before = self.misfits.get(one.name)
+            self.misfits[one.name] = before + moved if before else moved
+        mask = self.model.encoder.mask(X)
         groups = group_rows(mask)
         keys = pattern_keys(groups.patterns).tolist()
         seen = self.model.missingness.keys
@@ -50,9 +59,24 @@ class Watch:
 
     def warnings(self) -> Iterator[str]:
         """Yield what the user should know of these rows."""
+        yield from self._odd_values()
         yield from self._new_levels()
         yield from self._drift()
         yield from self._weak_intervals()
+
+    def refuse_misfits(self) -> None:
+        """Raise where half of the values of a column or more do not fit its kind."""
+        observed = self.n_rows - self.count
+        for name, one in self.misfits.items():
+            n_observed = int(observed[self.model.columns.index(name)]) + one.n_rows
+            refuse_misfits([one._replace(n_observed=n_observed)])
+
+    def _odd_values(self) -> Iterator[str]:
+        for name, one in self.misfits.items():
+            yield (
+                f"column {shown(name)} has {one}, taken as missing: correct them, or "
+                "leave them empty"
+            )
 
     def _new_levels(self) -> Iterator[str]:
         for name, levels in self.levels.items():

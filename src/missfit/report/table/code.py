@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from missfit.comparison import CompareOptions, Comparison
-from missfit.comparison.candidates import Candidate
+from missfit.comparison.own import OWN
 from missfit.report.page import Html, element, paragraph, section
+
+# Options on which the score of a predictor does not depend, or that are told otherwise.
+WITHOUT = ("reading", "group", "time", "seed", "skip", "only", "n_jobs", "all_folds")
+WITHOUT += ("budget",)
 
 
 def code_section(comparison: Comparison, code: str) -> Html:
@@ -15,101 +20,82 @@ def code_section(comparison: Comparison, code: str) -> Html:
     score = comparison.scores[comparison.recommended].r2
     return section(
         "In Python",
-        paragraph(f"This prints the R2 of the recommended predictor, {score:.4f}:"),
+        paragraph(
+            f"This prints the R2 of the recommended predictor, {score:.4f}, and fits "
+            "the predictor to all rows:"
+        ),
         element("pre", element("code", code)),
     )
 
 
-def reproducing_code(
-    comparison: Comparison, path: str | Path, options: CompareOptions
-) -> str:
-    """Return the Python that prints the recommended predictor's R2.
-
-    It reads the file as `missfit.workflow.compare` does, draws the same rows, and
-    leaves the folds to scikit-learn: the encoder and the predictor are fitted inside
-    each fold.
+def reproducing_code(comparison: Comparison, data: Any, options: CompareOptions) -> str:
+    """Return the Python that prints the recommended predictor's R2, and fits it.
 
     Parameters
     ----------
     comparison : Comparison
-    path : str or Path
-        The file of the table.
+    data : str, Path or object
+        The file of the table. Anything else is named "data" in the code.
     options : CompareOptions
         The options that the table was compared with.
     """
-    candidate = comparison.trial(comparison.recommended).candidate
-    kind = "GroupKFold" if options.group else "KFold"
-    columns = {
-        "drop": list(options.drop),
-        "categorical": list(options.categorical),
-        "group": options.group,
-    }
-    table = _call("read_training", str(path), comparison.target, **columns)
-    encoder = _call("missfit.TableEncoder", categorical=comparison.encoder.categorical)
-    model = candidate.code.format(seed=comparison.seed)
-    folds = _call(kind, comparison.n_folds, shuffle=True, random_state=comparison.seed)
+    name = comparison.recommended
+    own = comparison.trial(name).candidate.about == OWN
+    reading = _reading(options)
+    table = [_Code("data"), _Code("target")]
+    if isinstance(data, (str, Path)):
+        table = [str(data), comparison.target]
+    seed = {"random_state": comparison.seed} if comparison.seed else {}
+    mine = {"estimators": _Code(f"{{{name!r}: mine}}")} if own else {}
+    compared = _call(
+        "missfit.compare", *table, **mine, only=[name], **_folds(options), **reading,
+        **seed,
+    )  # fmt: skip
+    predictor = _Code("mine") if own else name
+    fitted = _call("missfit.fit_table", *table, predictor, **reading, **seed)
     lines = [
-        f"table = {table}",
-        *_rows(comparison),
-        f"model = make_pipeline({encoder}, {model})",
-        f"folds = {folds}",
-        "predicted = cross_val_predict(model, X, y, cv=folds"
-        f"{_groups(candidate, options.group)})",
-        'print(f"{r2_score(y, predicted):.4f}")',
-    ]
-    return "\n".join([*_imports(comparison, candidate, kind), "", *lines])
-
-
-def _imports(comparison: Comparison, candidate: Candidate, kind: str) -> list[str]:
-    """Return the lines that import what the code uses."""
-    lines = {
         "import missfit",
-        *candidate.imports.split("\n"),
-        "from missfit.tables.training import read_training",
-        "from sklearn.metrics import r2_score",
-        f"from sklearn.model_selection import {kind}, cross_val_predict",
-        "from sklearn.pipeline import make_pipeline",
-    }
-    if comparison.drawn_from is not None:
-        lines.add("import numpy as np")
-    return sorted(lines, key=_import_order)
-
-
-def _rows(comparison: Comparison) -> list[str]:
-    """Return the lines that name the rows, drawn as for the comparison."""
-    names = ["X", "y"] if comparison.groups is None else ["X", "y", "groups"]
-    if comparison.drawn_from is None:
-        return [f"{', '.join(names)} = {', '.join(f'table.{name}' for name in names)}"]
-    parts = ["table.X.iloc[rows]", "table.y[rows]", "table.groups[rows]"]
-    return [
-        f"order = np.random.default_rng({comparison.seed}).permutation(len(table.y))",
-        f"rows = np.sort(order[:{len(comparison.y)}])",
-        f"{', '.join(names)} = {', '.join(parts[: len(names)])}",
+        "",
+        *(["# data, target: the table that was compared"] * (table[0] == "data")),
+        *(["# mine: your own estimator"] * own),
+        f"found = {compared}",
+        f'print(f"{{found.scores[{name!r}].r2:.4f}}")',
+        f"model = {fitted}",
     ]
+    return "\n".join(lines)
 
 
-def _groups(candidate: Candidate, group: str | None) -> str:
-    """Return the arguments that give the groups to the folds and to the predictor."""
-    if not group:
-        return ""
-    if not candidate.takes_groups:
-        return ", groups=groups"
-    step = candidate.name.lower()  # the name of the step in the pipeline
-    return f", groups=groups, params={{'{step}__groups': groups}}"
+class _Code(str):
+    """Text that is code, and is not quoted."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _reading(options: CompareOptions) -> dict[str, Any]:
+    """Return how the table was read, as keyword arguments."""
+    said = {
+        one.name: getattr(options.reading, one.name) for one in fields(options.reading)
+    }
+    said |= {"group": options.group, "time": options.time}
+    plain = {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
+    return {name: value for name, value in plain.items() if value}
+
+
+def _folds(options: CompareOptions) -> dict[str, Any]:
+    """Return the options that are not the defaults and that a score depends on."""
+    usual = CompareOptions()
+    names = [one.name for one in fields(options) if one.name not in WITHOUT]
+    values = {name: getattr(options, name) for name in names}
+    return {k: v for k, v in values.items() if v != getattr(usual, k)}
 
 
 def _call(function: str, *arguments: Any, **options: Any) -> str:
-    """Return a call as code, without the options that are empty.
+    """Return a call as code.
 
-    >>> _call("f", "a", drop=[], group="b")
+    >>> _call("f", "a", group="b")
     "f('a', group='b')"
     """
     given = [repr(value) for value in arguments]
-    for name, value in options.items():
-        if value or isinstance(value, (bool, int)):
-            given.append(f"{name}={value!r}")
+    given += [f"{name}={value!r}" for name, value in options.items()]
     return f"{function}({', '.join(given)})"
-
-
-def _import_order(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line

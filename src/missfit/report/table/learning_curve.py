@@ -28,7 +28,7 @@ def learning_curve_section(diagnosis: Diagnosis) -> Html:
 def more_rows(diagnosis: Diagnosis) -> str:
     """Answer whether more rows would help, in plain words."""
     if len(diagnosis.curve) < 2:
-        return "The learning curve could not be drawn."
+        return "The learning curve was not drawn."
     before, last = diagnosis.curve[-2:]
     step = f"from {before.n_rows:,} to {last.n_rows:,} training rows the R2"
     change = f"{last.gain:+.3f} ± {last.gain_error:.3f}"

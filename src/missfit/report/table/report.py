@@ -14,6 +14,7 @@ from missfit.report.table.mechanism import mechanism_section
 from missfit.report.table.missing import missing_section
 from missfit.report.table.recommendation import recommendation_section
 from missfit.report.table.scores import scores_section
+from missfit.report.table.suspicions import suspicions_section
 from missfit.report.table.worth import worth_section
 
 
@@ -32,6 +33,7 @@ def table_report(comparison: Comparison, diagnosis: Diagnosis, code: str) -> str
         # a name in a script that the font lacks is drawn by the browser's fonts
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         parts = [
+            suspicions_section(comparison.suspicions),
             recommendation_section(comparison, diagnosis),
             scores_section(comparison),
             missing_section(comparison),

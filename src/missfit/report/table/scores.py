@@ -35,7 +35,7 @@ def scores_section(comparison: Comparison) -> Html:
     """Return the scores of all predictors, as a figure and as a table."""
     rows = [_row(comparison, trial) for trial in comparison.trials]
     rows.sort(key=lambda row: math.inf if row[1] is None else -row[1])
-    unit = "rows" if comparison.groups is None else "groups"
+    unit = _unit(comparison)
     return section(
         "The comparison",
         figure(figures.scores(comparison), _caption(comparison), name="scores"),
@@ -60,7 +60,7 @@ def _row(comparison: Comparison, trial: Trial) -> list[Any]:
     score = comparison.scores.get(trial.name)
     if score is None:
         why = "failed: see below" if trial.failure else "left out: see below"
-        return [trial.name, *[None] * 7, trial.seconds.mean(), why]
+        return [trial.name, *[None] * 7, trial.fit_seconds, why]
     used_today = " (used today)" if trial.candidate.rival else ""
     return [
         trial.name,
@@ -71,23 +71,42 @@ def _row(comparison: Comparison, trial: Trial) -> list[Any]:
         None if trial.name == comparison.best else score.behind_error,
         score.rmse,
         score.mae,
-        trial.seconds.mean(),
+        trial.fit_seconds,
         trial.candidate.about + used_today,
     ]
 
 
-def _caption(comparison: Comparison) -> str:
+def _unit(comparison: Comparison) -> str:
+    """Return what the bootstrap draws."""
+    if comparison.time is not None:
+        return "blocks of consecutive rows"
+    return "rows" if comparison.groups is None else "groups"
+
+
+def _folds(comparison: Comparison) -> str:
+    """Return in which folds the rows are predicted."""
+    n = comparison.n_folds
+    if comparison.time is not None:
+        n_first = int((~comparison.is_tested).sum())
+        return (
+            f"{n} parts, each predicted from all rows before it in time (the first "
+            f"{n_first:,} rows are only learned from)"
+        )
     kept = " that keep groups together" if comparison.groups is not None else ""
+    return f"{n}-fold cross-validation{kept}"
+
+
+def _caption(comparison: Comparison) -> str:
     return (
-        f"R2 of the predictions in {comparison.n_folds}-fold cross-validation{kept}, "
-        "with 95 % intervals by a bootstrap of the rows. Orange: recommended; blue: "
-        "missfit; grey: used today. Intervals of two predictors may overlap although "
-        "one is clearly better, since they meet the same rows: compare the columns "
-        "“behind” and “± behind”."
+        f"R2 of the predictions in {_folds(comparison)}, "
+        f"with 95 % intervals by a bootstrap of the {_unit(comparison)}. Orange: "
+        "recommended; blue: missfit; grey: used today. Intervals of two predictors "
+        "may overlap although one is clearly better, since they meet the same rows: "
+        "compare the columns “behind” and “± behind”."
     )
 
 
 def _why_no_score(trial: Trial) -> str:
     if trial.failure:
         return trial.failure.rstrip(".")
-    return f"{trial.left_out} (compare with all folds to run them)"
+    return trial.left_out

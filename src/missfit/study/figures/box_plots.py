@@ -38,7 +38,7 @@ def box_plots(table, *, published: bool = False):
                 _boxes(ax, part[part["method"] == method], y, method)
                 if published:
                     _published_box(ax, setting, d, n, method, y)
-            draw_bayes_rate(ax, setting, d, vertical=True)
+            draw_bayes_rate(ax, part, setting, vertical=True)
             names = [plain(method) for method in methods]
             ax.set(yticks=range(len(methods)), yticklabels=names, xlabel="R2")
             ax.set_title(f"{title_of(setting)}\nn = {n:,}", fontsize=10)

@@ -55,7 +55,7 @@ def learning_curves(table, *, published: bool = False):
                 _curve(ax, part, method, colour_of(method, methods))
             if published:
                 _published_curves(ax, setting, d, methods)
-            draw_bayes_rate(ax, setting, d)
+            draw_bayes_rate(ax, part, setting)
             low = _lowest(part, methods, LOWEST.get(setting, -np.inf))
             ax.set(xscale="log", xlabel="number of training samples", ylim=(low, 1.02))
             ax.set_title(title_of(setting, part), fontweight="bold", fontsize=10)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.study.published import bayes_rates, published_means
+from missfit.study.published import bayes_rate, published_means
 
 TITLES = {
     "mixture1": "Mixture 1 (MCAR)",
@@ -141,9 +141,9 @@ def plain(name: str, most: int = 26) -> str:
     return name.replace("$", r"\$")
 
 
-def draw_bayes_rate(ax, setting: str, d: int, *, vertical: bool = False) -> None:
-    """Draw the Bayes rate, where it is known, as a black line."""
-    rate = bayes_rates().get((setting, d))
+def draw_bayes_rate(ax, part, setting: str, *, vertical: bool = False) -> None:
+    """Draw the Bayes rate of a panel, where it is known, as a black line."""
+    rate = bayes_rate(part, setting, int(part["d"].iloc[0]))
     if rate is not None:
         draw = ax.axvline if vertical else ax.axhline
         draw(rate, color="black", lw=1.5, label="Bayes rate", zorder=1.5)

@@ -1,0 +1,65 @@
+"""The table that ``missfit compare`` prints, line by line as predictors are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from missfit.cli.suspicions import show_suspicions
+from missfit.comparison import Comparison, Trial
+from missfit.comparison.candidates import Candidate
+from missfit.terminal import Status, note, tell
+
+
+class TrialTable:
+    """Prints each trial when it ends and, on a terminal, what is running.
+
+    Parameters
+    ----------
+    status : Status
+    way_out : str
+        What to add where a predictor is behind: the option that runs all its folds.
+    """
+
+    def __init__(self, status: Status, way_out: str = ""):
+        self.status, self.way_out = status, way_out
+        self.queue: list[Candidate] = []
+        self.n_done = 0
+
+    def head(self, comparison: Comparison, queue: Sequence[Candidate]) -> None:
+        """Print how the table was read, and the head of the results."""
+        self.status.clear()
+        self.queue = list(queue)
+        for text in [*comparison.notes, *comparison.encoder.describe()]:
+            note(text)
+        show_suspicions(comparison.suspicions)
+        width = max(len(one.name) for one in queue)
+        self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"
+        head = self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit")
+        tell(head)
+        self._next(None)
+
+    def trial(self, comparison: Comparison, trial: Trial, left: float | None) -> None:
+        """Print the line of a trial."""
+        self.status.clear()
+        mean = trial.fit_seconds
+        seconds = "" if mean is None else f"{mean:.2f}"
+        if trial.failure or trial.left_out:
+            what = "failed" if trial.failure else "left out"
+            tell(self.line.format(trial.name, what, "", "", seconds))
+            way_out = self.way_out if " behind " in trial.left_out else ""
+            note(f"{trial.name}: {trial.failure or trial.left_out}{way_out}")
+        else:
+            score = comparison.scores_of([trial])[trial.name]
+            ends = f"{score.low:.4f} to {score.high:.4f}"
+            values = f"{score.r2:.4f}", ends, f"{score.rmse:.4g}", seconds
+            tell(self.line.format(trial.name, *values))
+        self.n_done += 1
+        self._next(left)
+
+    def _next(self, left: float | None) -> None:
+        """Show what runs now, and the time that is left once it can be estimated."""
+        if self.n_done == len(self.queue):
+            self.status.show("finding the reasons for the scores, writing the report")
+            return
+        done = f"[{self.n_done + 1}/{len(self.queue)}]"
+        self.status.show(f"{done} {self.queue[self.n_done].name}", left)

@@ -1,0 +1,80 @@
+"""How long candidates will take: by their kind, by a small part, by finished folds."""
+
+from __future__ import annotations
+
+from missfit.comparison.candidates import Candidate
+from missfit.comparison.fold_fits import FoldFits
+from missfit.comparison.results import Trial
+
+# The time of a fit grows like n^GROWTH: from 250 to 4,000 rows of 30 columns the powers
+# of ten candidates were 0.2 to 0.7, from 60 to 240 rows of 200 columns 0.4 to 1.3.
+GROWTH = 0.75
+STEP = 4  # the second part is so many times as large
+# The costs of the candidates are those of tables of 30 columns. On wider ones some grow
+# with the cube of the columns, others hardly: they are no guide there.
+MOST_COLUMNS = 50
+LONG = 10.0  # seconds of all folds from which a guess is not enough: a part is fitted
+
+
+class Costs:
+    """Predicts the seconds of a fit of each candidate to the training rows of a fold.
+
+    Parameters
+    ----------
+    fold_fits : FoldFits
+    """
+
+    def __init__(self, fold_fits: FoldFits):
+        self.fold_fits = fold_fits
+        self.n_training = fold_fits.whole.n_training
+        self.n_small = max(60, min(250, self.n_training // STEP))
+        self.is_wide = fold_fits.whole.X.shape[1] > MOST_COLUMNS
+        self._pace = 0.0
+
+    def learn(self, trial: Trial) -> None:
+        """Learn how fast this machine fits this table from a trial that was run."""
+        if len(trial.seconds):
+            pace = float(trial.seconds.mean()) / trial.candidate.cost
+            self._pace = max(self._pace, pace)
+
+    def guess(self, one: Candidate) -> float:
+        """Return the seconds of a fit by the kind of the candidate; 0 at first."""
+        return one.cost * self._pace
+
+    def of(self, one: Candidate, enough: float) -> float:
+        """Return the seconds of a fit: a guess, or measured where it may be long."""
+        seconds = self.guess(one)
+        if not self.is_wide and self.folds(one, seconds) < min(LONG, enough):
+            return seconds
+        return self._measured(one, enough)
+
+    def _measured(self, one: Candidate, enough: float) -> float:
+        """Return the seconds of a fit, predicted from a small part of the rows.
+
+        Parameters
+        ----------
+        one : Candidate
+        enough : float
+            If a fit seems to take longer than these seconds, a second part four times
+            as large tells how the time grows: much of it may not depend on the rows.
+        """
+        first = self._grown(one, self.n_small)
+        larger = self.n_small * STEP
+        if first <= enough or larger > self.n_training / 2:
+            return first
+        return min(first, self._grown(one, larger))
+
+    def _grown(self, one: Candidate, n_rows: int) -> float:
+        """Return the seconds of a fit to all training rows, by that to some of them."""
+        seconds = self.fold_fits.small(one, n_rows).seconds
+        return seconds * (self.n_training / n_rows) ** GROWTH
+
+    def folds(self, one: Candidate, seconds: float, n_done: int = 0) -> float:
+        """Return the time of the folds that are not done, each of so many seconds.
+
+        Folds run side by side, except those that are trained as one batch.
+        """
+        n_folds = self.fold_fits.whole.n_folds - n_done
+        if one.fit_many is not None:
+            return n_folds * seconds
+        return -(-n_folds // self.fold_fits.n_jobs) * seconds

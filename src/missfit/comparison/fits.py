@@ -1,0 +1,75 @@
+"""One fit of a candidate: what it predicts for rows not seen, and how long it took."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.comparison.candidates import Candidate
+
+
+class Fit(NamedTuple):
+    """What one candidate predicts for one fold, how long it took, and any failure."""
+
+    predictions: NDArray[np.float64]
+    seconds: float
+    failure: str
+
+
+def fit_and_predict(
+    one: Candidate, X, y, test: NDArray[np.bool_], seed: int, groups=None
+) -> Fit:
+    """Fit a candidate to the rows outside the test fold and predict the test fold."""
+    start = time.perf_counter()
+    options = {}
+    if one.takes_groups and groups is not None:
+        options["groups"] = groups[~test]
+    try:
+        with warnings.catch_warnings():
+            # A candidate is only tried here: its warnings of slow convergence or rare
+            # patterns are for those who choose it.
+            warnings.simplefilter("ignore")
+            model = one.make(seed).fit(X[~test], y[~test], **options)
+            predictions = model.predict(X[test])
+        failure = "" if np.isfinite(predictions).all() else "predictions not finite"
+    except Exception as error:  # a candidate that fails is a result, not the end
+        predictions = np.full(test.sum(), np.nan)
+        failure = _in_one_line(error)
+    return Fit(predictions, time.perf_counter() - start, failure)
+
+
+def fit_batch(
+    one: Candidate,
+    tables: Sequence[NDArray],
+    y: NDArray,
+    tests: Sequence[NDArray[np.bool_]],
+    seed: int,
+) -> list[Fit]:
+    """Fit a candidate to all folds as one batch; each fold gets its share of time."""
+    start = time.perf_counter()
+    models = [one.make(seed) for _ in tests]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert one.fit_many is not None
+            pairs = list(zip(tables, tests, strict=True))
+            one.fit_many(models, [(X[~test], y[~test]) for X, test in pairs])
+            predicted = [
+                model.predict(X[test])
+                for model, (X, test) in zip(models, pairs, strict=True)
+            ]
+        failure = ""
+    except Exception as error:
+        predicted = [np.full(test.sum(), np.nan) for test in tests]
+        failure = _in_one_line(error)
+    seconds = (time.perf_counter() - start) / len(tests)
+    return [Fit(predictions, seconds, failure) for predictions in predicted]
+
+
+def _in_one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -1,0 +1,125 @@
+"""What all classifiers share: labels, weights, and the class that is predicted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from missfit.estimators.base import NanEstimator
+from missfit.moments.rows import check_weight
+from missfit.tables.arrays import is_missing
+from missfit.tables.chunks import named_columns
+
+CERTAIN = 1e-12  # no class is held to be less probable: its log-loss stays finite
+
+
+class LabelledRows(NamedTuple):
+    """Rows, the number of each row's class, and weights, None where all are 1."""
+
+    X: NDArray[np.float64]
+    code: NDArray[np.intp]
+    weight: NDArray[np.float64] | None
+
+    def take(self, index: NDArray) -> LabelledRows:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[index]
+        return LabelledRows(self.X[index], self.code[index], weight)
+
+
+class NanClassifier(ClassifierMixin, NanEstimator):
+    """A classifier that takes NaN in X, at fit and at predict.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The labels seen at fit, sorted.
+    """
+
+    classes_: NDArray
+    class_weight: Any = None
+
+    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+        """Return validated rows, and remember the features and the classes."""
+        self._refuse_chunks(X)
+        X, y, sample_weight = named_columns(X, y, sample_weight)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is "
+                "None."
+            )
+        X = self._validated(X, reset=True)
+        self.classes_, code = classes_and_codes(y)
+        if len(code) != len(X):
+            raise ValueError(
+                f"X has {len(X)} rows and y has {len(code)} labels; give one label "
+                "for each row."
+            )
+        weight = self._row_weights(code, sample_weight)
+        present = np.bincount(code, weight, minlength=len(self.classes_)) > 0
+        if present.sum() < 2:
+            only = self.classes_[int(np.argmax(present))]
+            raise ValueError(
+                f"y holds only one class, {only!r}; a classifier needs rows of at "
+                "least two classes."
+            )
+        return LabelledRows(X, code, weight)
+
+    def _row_weights(self, code: NDArray[np.intp], sample_weight: Any):
+        """Return the weights of the rows times those of their classes, or None."""
+        if sample_weight is None and self.class_weight is None:
+            return None
+        weight = np.ones(len(code))
+        if sample_weight is not None:
+            weight = check_weight(sample_weight, len(code))
+        return weight * compute_sample_weight(self.class_weight, self.classes_[code])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, for each row."""
+        raise NotImplementedError  # of each classifier
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the most probable class of each row, NaN in X where missing."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
+    """Return the sorted labels and the place of each row's label among them.
+
+    >>> classes, codes = classes_and_codes(["b", "a", "b"])
+    >>> classes.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
+    labels = column_or_1d(np.ma.filled(y, np.nan) if np.ma.isMA(y) else y, warn=True)
+    if labels.dtype.kind in "Of":
+        missing = np.array([is_missing(label) for label in labels], dtype=bool)
+        if missing.any():
+            raise ValueError(
+                f"y is missing (NaN) in {missing.sum()} of {len(labels)} rows, first "
+                f"in row {np.argmax(missing)}. Only features may be missing: drop the "
+                "rows without a label."
+            )
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError("y holds infinity (inf); give labels.")
+    try:
+        found = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise TypeError(
+            f"y mixes labels of the types {' and '.join(kinds)}, which have no order; "
+            "give all labels as text, or all as numbers."
+        ) from error
+    check_classification_targets(labels)
+    return found
+
+
+def both_shares(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities of two classes from that of the second, (n, 1)."""
+    share = np.clip(share, CERTAIN, 1 - CERTAIN)
+    return np.hstack([1 - share, share])

@@ -1,0 +1,296 @@
+"""PatternClassifier: a linear predictor of class indicators, and a link per pattern."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from missfit.estimators.classes import (
+    CERTAIN,
+    LabelledRows,
+    NanClassifier,
+    both_shares,
+    classes_and_codes,
+)
+from missfit.estimators.emlr import EMLR
+from missfit.estimators.links import FittedLink, gaussian_shares
+from missfit.estimators.splits import default_splits
+from missfit.estimators.streams import predict_chunks
+from missfit.gaussian.conditional import ScaledGaussian
+from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.patterns import group_rows
+from missfit.tables.chunks import Chunk, comes_in_chunks, is_dask, open_source
+
+
+class PatternClassifier(NanClassifier):
+    """A linear predictor fitted to class indicators, and a link for each pattern.
+
+    For Gaussian features the least-squares fit of a 0/1 label points in the direction
+    of the probit (Stein's lemma; Brillinger 1982), so every linear predictor of the
+    library classifies once its prediction f is turned into a probability. Where the
+    predictor has one Gaussian law of X (EMLR), this has a closed form, one probit per
+    missing pattern (`missfit.estimators.links.gaussian_shares`). Otherwise the link is
+    a logistic regression on held-out predictions, whose slope depends on the share of
+    missing features. With more than two classes there is one indicator for each, and
+    the probabilities sum to one.
+
+    Parameters
+    ----------
+    estimator : linear predictor of missfit
+        Such as EMLR() or PatternMixtureLR().
+    class_weight : dict, "balanced" or None
+        Weights of the classes, as in scikit-learn. Probabilities are then those of a
+        table with such weights.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    estimator_ : the predictor, fitted to the indicators
+        To that of the second class where there are two, else to one for each class.
+    n_features_in_ : int
+
+    Notes
+    -----
+    `fit_moments`, `partial_fit`, files, iterators and Dask keep moments and no rows.
+    The link is then the closed form, with EMLR's law of X where the predictor has none.
+
+    Examples
+    --------
+    >>> from missfit import EMLR
+    >>> from missfit.simulate import Probit, published
+    >>> law = Probit(published("mixture1", 4), threshold=1.0)
+    >>> X, label = law.sample(2000, random_state=0)
+    >>> model = PatternClassifier(EMLR()).fit(X, label)
+    >>> round(model.score(X, label), 1)
+    0.8
+    """
+
+    estimator_: Any
+    _law_: ScaledGaussian | None
+    _link_: FittedLink | None
+
+    def __init__(self, estimator: Any, *, class_weight: Any = None):
+        self.estimator = estimator
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None):
+        """Fit to rows, forgetting any fit before.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d), or a source of chunks
+            The features, NaN where missing. A source is as in `missfit.EMLR.fit`; its
+            labels are read once before the rows are.
+        y : array-like of shape (n,), or str
+            The labels, or the name of their column.
+        sample_weight : array-like of shape (n,), or str, optional
+            As in `missfit.EMLR.fit`.
+        """
+        trial = self._trial()
+        _check_linear(self.estimator)
+        if comes_in_chunks(X):
+            trial._fit_source(X, y, sample_weight)
+            return self._become(trial)
+        rows = trial._labelled_rows(X, y, sample_weight)
+        trial.estimator_ = trial._fitted(rows)
+        trial._law_ = _only_law(trial.estimator_)
+        trial._link_ = None if trial._law_ is not None else trial._held_out_link(rows)
+        return self._become(trial)
+
+    def fit_moments(
+        self,
+        moments: PatternMoments,
+        folds: list[PatternMoments] | None = None,
+        *,
+        classes: Any = None,
+    ):
+        """Fit to the moments of features and indicators.
+
+        Parameters
+        ----------
+        moments : PatternMoments
+            Of X and the indicator of the second class, or one indicator for each of
+            more than two classes.
+        folds : list of PatternMoments, optional
+            As in the linear predictor's `fit_moments`.
+        classes : sequence, optional
+            The labels, 0, 1, 2, ... by default.
+        """
+        trial = self._trial()
+        n_classes = max(2, moments.n_targets)
+        labels = np.arange(n_classes) if classes is None else np.asarray(classes)
+        if len(labels) != n_classes:
+            raise ValueError(
+                f"{len(labels)} classes, but the moments have {moments.n_targets} "
+                f"indicators, which tell {n_classes} classes apart."
+            )
+        base: Any = clone(_check_linear(self.estimator))
+        trial.classes_ = labels
+        law = _only_law(base.fit_moments(moments, folds))
+        law = law or EMLR().fit_moments(moments).feature_law()
+        return self._become(trial._with_closed_link(base, law))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, NaN in X where missing.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d), or a source of chunks
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        check_is_fitted(self)
+        if comes_in_chunks(X):
+            names = getattr(self, "feature_names_in_", None)
+            return predict_chunks(self.predict_proba, X, names, self.n_features_in_)
+        X = self._check_predict(X)
+        if self._link_ is not None:
+            scores = self._link_.scores(
+                _column(self.estimator_.predict(X)), np.isnan(X)
+            )
+            two = scores.shape[1] == 1
+            return both_shares(expit(scores)) if two else softmax(scores, axis=1)
+        patterns = group_rows(np.isnan(X)).patterns
+        shares = gaussian_shares(self.estimator_.maps(patterns), self._law_, X)
+        if shares.shape[1] == 1:
+            return both_shares(shares)
+        shares = np.maximum(shares, CERTAIN)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ):
+        """Fit to all rows given so far to `partial_fit`; `fit` starts anew.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Some rows, as in `fit`.
+        classes : sequence
+            All labels, at the first call; those of its rows by default.
+        """
+        first = not hasattr(self, "_stream_base_")
+        trial = self._trial(keep=not first)
+        if first:
+            trial.classes_, _ = classes_and_codes(y if classes is None else classes)
+            trial._stream_base_ = clone(_check_linear(self.estimator))
+        code = trial._codes(y)
+        weight = trial._row_weights(code, sample_weight)
+        base = copy.copy(trial._stream_base_)
+        base.partial_fit(X, indicators(code, len(trial.classes_)), weight)
+        trial._stream_base_ = base
+        law = _only_law(base)
+        law = law or EMLR().fit_moments(base.moments_of_stream()).feature_law()
+        return self._become(trial._with_closed_link(base, law))
+
+    def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit to rows that come in chunks; the labels are read before the rows."""
+        if is_dask(X):
+            labels = y.to_dask_array(lengths=True) if hasattr(y, "divisions") else y
+            self.classes_, _ = classes_and_codes(labels.compute())
+            target = labels.map_blocks(self._codes, dtype=np.intp)
+            if len(self.classes_) > 2:
+                target = target[:, None] == np.arange(len(self.classes_))
+            rows = X, target.astype(float), sample_weight
+        else:
+            source = open_source(X, y, sample_weight)
+            if not source.again:
+                raise ValueError(
+                    "X is an iterator, which can be read once, and the labels are read "
+                    "before the rows. Give a function that returns the iterator, or "
+                    "use partial_fit with classes."
+                )
+            found = [classes_and_codes(chunk.y)[0] for chunk in source.chunks()]
+            self.classes_, _ = classes_and_codes(np.concatenate(found))
+            rows = (lambda: map(self._indicator_chunk, source.chunks()),)
+        base: Any = clone(self.estimator)
+        law = _only_law(base.fit(*rows)) or EMLR().fit(*rows).feature_law()
+        self._with_closed_link(base, law)
+
+    def _indicator_chunk(self, chunk: Chunk) -> tuple:
+        """Return the chunk of the indicators of some rows, with weights if any."""
+        code = self._codes(chunk.y)
+        weight = self._row_weights(code, chunk.weight)
+        target = indicators(code, len(self.classes_))
+        return (chunk.X, target) if weight is None else (chunk.X, target, weight)
+
+    def _codes(self, y: Any) -> NDArray[np.intp]:
+        """Return the place of each label among the classes."""
+        labels, code = classes_and_codes(y)
+        place = np.searchsorted(self.classes_, labels)
+        known = np.take(self.classes_, place, mode="clip") == labels
+        if not known.all():
+            raise ValueError(
+                f"y holds the label {labels[~known][0]!r}, which is not among the "
+                f"classes {self.classes_.tolist()}."
+            )
+        return place[code]
+
+    def _with_closed_link(self, base: Any, law: ScaledGaussian) -> Any:
+        """Take a predictor fitted to moments, and the law of X for the link."""
+        self.estimator_, self.n_features_in_ = base, base.n_features_in_
+        if hasattr(base, "feature_names_in_"):
+            self.feature_names_in_ = base.feature_names_in_
+        self._link_, self._law_ = None, law
+        return self
+
+    def _fitted(self, rows: LabelledRows) -> Any:
+        """Return the linear predictor, fitted to the indicators of some rows."""
+        base: Any = clone(self.estimator)
+        y = indicators(rows.code, len(self.classes_))
+        if rows.weight is None:
+            return base.fit(rows.X, y)
+        if not has_fit_parameter(base, "sample_weight"):
+            raise TypeError(f"{type(base).__name__}.fit takes no sample_weight.")
+        return base.fit(rows.X, y, sample_weight=rows.weight)
+
+    def _held_out_link(self, rows: LabelledRows) -> FittedLink:
+        """Fit the link to predictions for rows that the predictor has not seen."""
+        splits = default_splits(rows.X, rows.code, weight=rows.weight, seed=0)
+        if not splits:  # fewer than 5 rows: those of the fit itself
+            everything = np.arange(len(rows.X))
+            splits = [(everything, everything)]
+        parts = [
+            _column(self._fitted(rows.take(train)).predict(rows.X[test]))
+            for train, test in splits
+        ]
+        tested = rows.take(np.concatenate([test for _, test in splits]))
+        mask = np.isnan(tested.X)
+        return FittedLink.of(np.concatenate(parts), mask, tested.code, tested.weight)
+
+
+def indicators(code: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
+    """Return the indicator of the second of two classes, or one for each of more.
+
+    >>> indicators(np.array([0, 1]), 2).tolist(), indicators(np.array([2]), 3).tolist()
+    ([0.0, 1.0], [[0.0, 0.0, 1.0]])
+    """
+    if n_classes == 2:
+        return code.astype(float)
+    return (code[:, None] == np.arange(n_classes)).astype(float)
+
+
+def _column(prediction: NDArray[np.float64]) -> NDArray[np.float64]:
+    return prediction.reshape(len(prediction), -1)
+
+
+def _only_law(estimator: Any) -> ScaledGaussian | None:
+    laws = estimator.laws()
+    return laws[0][0] if len(laws) == 1 and hasattr(estimator, "maps") else None
+
+
+def _check_linear(estimator: Any) -> Any:
+    if not getattr(estimator, "is_linear", False):
+        raise TypeError(
+            f"estimator={estimator!r} is no linear predictor of missfit; give one, "
+            "such as EMLR()."
+        )
+    return estimator

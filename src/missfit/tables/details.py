@@ -1,0 +1,158 @@
+"""What is said of a column whose kind is decided: what is missing, and an example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.tables.arrays import is_missing
+from missfit.tables.column_reading import ColumnReading, Numbers
+from missfit.tables.columns import Column, shown
+from missfit.tables.marks import is_mark
+from missfit.tables.sentinels import Pile, sentinels_in
+
+MOST_MARKS = 3  # words taken as missing that a note names
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct values of a column of objects that are not missing."""
+
+    values: list[Any]
+    rows: NDArray[np.int64]  # how many rows have each
+    codes: NDArray[np.intp]  # which of them each row has, -1 for missing
+    texts: list[int]  # which of them are texts
+    places: NDArray[np.intp]  # of each among all distinct values of the column
+    n_all: int
+
+    @classmethod
+    def of(cls, column: Column, marks: Sequence[str]) -> Distinct:
+        """Return the values of a column that neither are missing nor stand for it."""
+        counts = np.bincount(column.codes, minlength=len(column.values))
+        kept = [
+            k
+            for k, value in enumerate(column.values)
+            if not is_missing(value)
+            and not (isinstance(value, str) and is_mark(value, marks))
+        ]
+        place = np.full(len(column.values) + 1, -1)
+        place[kept] = np.arange(len(kept))
+        values = [column.values[k] for k in kept]
+        texts = [k for k, value in enumerate(values) if isinstance(value, str)]
+        codes, places = place[column.codes], np.array(kept, dtype=np.intp)
+        return cls(values, counts[kept], codes, texts, places, len(column.values))
+
+    def all_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers of these values for all values, NaN for missing ones."""
+        every = np.full(self.n_all, np.nan)
+        every[self.places] = numbers
+        return every
+
+
+def completed(
+    reading: ColumnReading, column: Column, numbers: NDArray[np.float64] | None = None
+) -> ColumnReading:
+    """Return a reading with its sentinels, missing values, an example and notes.
+
+    Parameters
+    ----------
+    reading : ColumnReading
+    column : Column
+    numbers : ndarray, optional
+        The distinct values of a column of objects as numbers.
+    """
+    if reading.kind in ("number", "date", "boolean"):
+        return _completed_numbers(reading, column, numbers)
+    seen = np.flatnonzero(reading.seen(column)) if reading.kind != "empty" else []
+    if not len(seen):
+        reading = replace(reading, kind="empty", format=None)
+    example = _written(column, int(seen[0])) if len(seen) else ""
+    return replace(reading, example=example, missing=len(column.missing) - len(seen))
+
+
+def _completed_numbers(
+    reading: ColumnReading, column: Column, numbers: NDArray[np.float64] | None
+) -> ColumnReading:
+    notes = list(reading.notes)
+    if numbers is None:
+        whole = replace(reading, sentinels=()).numbers(column)
+    else:
+        lost = np.array([_is_lost(reading, value) for value in column.values])
+        whole = reading.rows(column, numbers, lost)
+        reading = replace(reading, sentinels=_sentinels(reading, column, numbers))
+        notes += _marks_found(reading, column)
+    notes += [
+        f"{_shown_as(reading, value)} taken as missing in "
+        f"{int((whole.values == value).sum()):,} rows"
+        for value in reading.sentinels
+    ]
+    misfits = reading.misfits(column, whole.unfit)
+    notes += [f"{misfits} taken as missing"] if misfits else []
+    missing = np.isnan(whole.values) | np.isin(whole.values, reading.sentinels)
+    if missing.all():
+        return replace(reading, kind="empty", format=None, missing=len(missing))
+    return replace(
+        reading,
+        example=_example(reading, column, whole, int(np.argmin(missing))),
+        missing=int(missing.sum()),
+        notes=tuple(notes),
+    )
+
+
+def _is_lost(reading: ColumnReading, value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, str) and reading.is_mark(value))
+
+
+def _example(reading: ColumnReading, column: Column, whole: Numbers, row: int) -> str:
+    """Return a value as it is written, and as it is read where this differs."""
+    written, read = _written(column, row), _shown_as(reading, whole.values[row])
+    return written if read == written else f"{written} = {read}"
+
+
+def _written(column: Column, row: int) -> str:
+    """Return the value of a row as it stands in the table, cut where it is long."""
+    value = column.values[row if column.typed else column.codes[row]]
+    if column.typed == "M":
+        return str(value.astype("datetime64[s]")).replace("T00:00:00", "")
+    text = f"{value:.10g}" if isinstance(value, float) else str(value).strip()
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _shown_as(reading: ColumnReading, value: float) -> str:
+    """Return a number as it was read."""
+    if reading.kind == "date":
+        when = np.datetime64(round(value * 86_400), "s")
+        return str(when).replace("T00:00:00", "")
+    if reading.kind == "boolean":
+        return "yes" if value else "no"
+    return f"{value:.10g}"
+
+
+def _sentinels(
+    reading: ColumnReading, column: Column, numbers: NDArray[np.float64]
+) -> tuple[float, ...]:
+    """Look for sentinels among the distinct values of a column of objects."""
+    if reading.kind == "boolean":
+        return ()
+    seen = ~np.isnan(numbers)
+    values, place = np.unique(numbers[seen], return_inverse=True)
+    rows = np.bincount(place, np.array(column.counts())[seen], len(values))
+    pile = Pile(values, rows.astype(np.int64))
+    return sentinels_in(pile, dates=reading.kind == "date")
+
+
+def _marks_found(reading: ColumnReading, column: Column) -> list[str]:
+    """Say which words were taken as missing that are levels in other columns."""
+    rows = column.counts()
+    found = [
+        f"{shown(value)} in {rows[k]:,} rows"
+        for k, value in enumerate(column.values)
+        if isinstance(value, str) and not is_mark(value) and reading.is_mark(value)
+    ]
+    more = len(found) - MOST_MARKS
+    some = ", ".join(found[:MOST_MARKS]) + (f" and {more} more" if more > 0 else "")
+    return [f"{some} taken as missing"] if found else []

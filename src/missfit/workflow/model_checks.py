@@ -1,0 +1,55 @@
+"""Whether a model that was read from a file is one that could have been written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from missfit.estimators import TableEncoder
+from missfit.tables.reading import Reading
+from missfit.workflow.archive import RefusedError
+
+TRIAL_ROWS = 8  # predicted at load, so that a model that cannot predict is refused
+
+
+def checked_reading(encoder: TableEncoder, plain: Any) -> Reading:
+    """Return the reading of a header, which must be that of the encoder's columns."""
+    reading = Reading.from_json(plain)
+    kinds = [one.kind for one in reading.columns]
+    if reading.names != [str(name) for name in encoder.feature_names_in_]:
+        raise RefusedError("its reading is of other columns than its encoder")
+    if kinds != encoder.kinds_:
+        raise RefusedError("its reading and its encoder disagree on what columns hold")
+    return reading
+
+
+def check_counts(model: Any) -> None:
+    """Raise where the counts of the fit contradict each other."""
+    seen, encoder = model.missingness, model.encoder
+    if not 0 <= seen.n_single <= seen.n_rows or seen.n_rows < 1:
+        raise RefusedError(f"{seen.n_single} patterns of one row in {seen.n_rows} rows")
+    if seen.count.min() < 0 or seen.count.max() > seen.n_rows:
+        raise RefusedError(f"a column is missing in {seen.count.max()} rows of fewer")
+    n_columns = [max(1, len(levels) - 1) for levels in encoder.categories_]
+    expected = np.repeat(np.arange(len(model.columns)), n_columns)
+    if not np.array_equal(encoder.variables_, expected):
+        raise RefusedError("the columns of its encoder are not those of its levels")
+    if model.regressor.n_features_in_ != len(expected):
+        raise RefusedError("its encoder and its predictor disagree on the columns")
+
+
+def check_predictions(regressor: Any) -> None:
+    """Raise where rows that the model knows are not predicted by numbers."""
+    rows = regressor.calibration_rows_[:TRIAL_ROWS]
+    nothing = np.full((1, regressor.n_features_in_), np.nan)
+    X = np.concatenate([rows, nothing])
+    with np.errstate(all="ignore"):  # the predictions are checked below
+        prediction = regressor.predict(X)
+        lower, upper = regressor.predict_interval(X)
+    if prediction.shape != (len(X),) or not np.isfinite(prediction).all():
+        raise RefusedError(
+            "its predictions of rows that it was fitted to are no numbers"
+        )
+    if not ((lower <= prediction) & (prediction <= upper)).all():
+        raise RefusedError("its intervals do not hold its predictions")

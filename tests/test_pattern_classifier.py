@@ -1,0 +1,162 @@
+"""PatternClassifier: against the Bayes classifier, other fits of the same, and laws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from laws import small_law
+from missfit import (
+    EMLR,
+    ConditionalImputedLR,
+    ConstantImputedLR,
+    PatternClassifier,
+    PatternMoments,
+)
+from missfit.bayes import BayesClassifier
+from missfit.estimators.pattern_classifier import indicators
+from missfit.simulate import Probit, published
+
+
+def excess(model, truth, X):
+    """Mean log-loss above that of the true probabilities, labels integrated out."""
+    p, q = truth.predict_proba(X), model.predict_proba(X)
+    return float((p * (np.log(np.maximum(p, 1e-300)) - np.log(q))).sum(axis=1).mean())
+
+
+def not_equivalent(estimator):
+    if isinstance(estimator.estimator, EMLR):
+        return {}
+    return {
+        "check_sample_weight_equivalence_on_dense_data": "the link's folds are of rows"
+    }
+
+
+@parametrize_with_checks(
+    [PatternClassifier(EMLR()), PatternClassifier(ConstantImputedLR())],
+    expected_failed_checks=not_equivalent,
+)
+def test_scikit_learn_s_own_suite(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_the_closed_form_is_near_the_bayes_classifier(share):
+    law = published("mixture1", 4)
+    model = Probit(law, law.target_quantile(share))
+    X, label = model.sample(7_500, random_state=0)
+    new, _ = model.sample(5_000, random_state=1)
+    fitted = PatternClassifier(EMLR()).fit(X, label)
+    # 15 parameters of a probit cost about 15 / 2n = 0.001 by maximum likelihood, and
+    # least squares loses some; mean imputation and logistic regression lose 0.03
+    assert excess(fitted, BayesClassifier(model), new) < 0.005
+
+
+def test_the_fitted_link_serves_where_there_is_no_gaussian_law():
+    law = published("mixture1", 4)
+    model = Probit(law, law.target_quantile(0.7))
+    X, label = model.sample(5_000, random_state=0)
+    new, _ = model.sample(5_000, random_state=1)
+    fitted = PatternClassifier(ConditionalImputedLR()).fit(X, label)
+    plain = LogisticRegression().fit(np.nan_to_num(X), label)
+    ours = excess(fitted, BayesClassifier(model), new)
+    p = BayesClassifier(model).predict_proba(new)
+    theirs = (
+        p * (np.log(p + 1e-300) - plain.predict_log_proba(np.nan_to_num(new)))
+    ).sum(axis=1)
+    assert ours < 0.02
+    assert ours < theirs.mean()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_moments_streams_and_weights_give_one_model(n_classes, tmp_path):
+    law = small_law("mcar")
+    cuts = [law.target_quantile(k / n_classes) for k in range(1, n_classes)]
+    X, label = Probit(law, cuts).sample(600, random_state=0)
+    whole = PatternClassifier(EMLR()).fit(X, label)
+    expected = whole.predict_proba(X)
+    moments = PatternMoments.from_data(X, indicators(label, n_classes))
+    stream = PatternClassifier(EMLR())
+    for part in np.array_split(np.arange(600), 3):
+        stream.partial_fit(X[part], label[part], classes=range(n_classes))
+    chunks = [(X[:250], label[:250]), (X[250:], label[250:])]
+    np.savetxt(
+        tmp_path / "t.csv",
+        np.c_[X, label],
+        delimiter=",",
+        header="a,b,c,y",
+        comments="",
+    )
+    twice = np.r_[np.arange(600), np.flatnonzero(label == 1)]
+    weight = 1.0 + (label == 1)
+    others = {
+        "moments": PatternClassifier(EMLR()).fit_moments(moments),
+        "stream": stream,
+        "chunks": PatternClassifier(EMLR()).fit(lambda: iter(chunks)),
+        "file": PatternClassifier(EMLR()).fit(str(tmp_path / "t.csv"), "y"),
+    }
+    for name, model in others.items():  # EM stops a step earlier or later by rounding
+        new = pd.DataFrame(X, columns=list("abc")) if name == "file" else X
+        found = model.predict_proba(new)
+        np.testing.assert_allclose(found, expected, atol=1e-6, err_msg=name)
+    repeated = PatternClassifier(EMLR()).fit(X[twice], label[twice])
+    weighted = PatternClassifier(EMLR()).fit(X, label, weight)
+    by_class = PatternClassifier(EMLR(), class_weight={0: 1, 1: 2, 2: 1}).fit(X, label)
+    expected = repeated.predict_proba(X)
+    for model in (weighted, by_class):
+        np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
+
+
+def test_probabilities_sum_to_one_with_rare_and_many_classes():
+    law = small_law("mcar")
+    for shares in ([0.49, 0.98], np.arange(1, 20) / 20):
+        model = Probit(law, [law.target_quantile(share) for share in shares])
+        X, label = model.sample(2_000, random_state=0)
+        names = np.array([f"class {k:02d}" for k in range(model.n_classes)])
+        fitted = PatternClassifier(EMLR()).fit(X, names[label])
+        found = fitted.predict_proba(X)
+        np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+        assert fitted.classes_.tolist() == names.tolist()
+        assert set(fitted.predict(X)) <= set(names)
+        prior = np.bincount(label) / len(label)
+        entropy = -(prior * np.log(prior)).sum()
+        assert log_loss(label, found, labels=range(len(names))) < entropy
+
+
+def test_separated_classes_have_finite_probabilities_on_the_right_side(rng):
+    X = rng.normal(size=(200, 2))
+    label = X[:, 0] > 0
+    X[rng.random(X.shape) < 0.2] = np.nan
+    for base in (EMLR(), ConstantImputedLR()):
+        model = PatternClassifier(base).fit(X, label)
+        found = model.predict_proba(X)
+        assert ((found > 0) & (found < 1)).all()
+        seen = ~np.isnan(X[:, 0]) & (abs(X[:, 0]) > 0.3)
+        np.testing.assert_array_equal(model.predict(X)[seen], label[seen])
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "words"),
+    [
+        (["a"] * 20, ValueError, "y holds only one class, .*'a'"),
+        (["a", 1] * 10, TypeError, "y mixes labels of the types int and str"),
+        ([0, 1, np.nan, 1] * 5, ValueError, r"y is missing \(NaN\) in 5 of 20 rows"),
+        ([0, 1], ValueError, "X has 20 rows and y has 2 labels"),
+        (np.linspace(0, 1, 20), ValueError, "continuous"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_refused(y, error, words, rng):
+    y = np.array(y, dtype=object if 1 in y and "a" in y else None)
+    with pytest.raises(error, match=words):
+        PatternClassifier(EMLR()).fit(rng.normal(size=(20, 2)), y)
+
+
+def test_what_is_no_linear_predictor_is_refused():
+    with pytest.raises(TypeError, match="is no linear predictor of missfit"):
+        PatternClassifier(LogisticRegression()).fit(np.zeros((4, 1)), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="not among the classes"):
+        PatternClassifier(EMLR()).partial_fit(np.zeros((1, 1)), [7], classes=[0, 1])
+    with pytest.raises(ValueError, match="Give a function that returns the iterator"):
+        PatternClassifier(EMLR()).fit(iter([(np.zeros((2, 1)), [0, 1])]))
