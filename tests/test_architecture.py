@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "start": "",
     "writing": "",
     "terminal": "",
+    "markup": "",
     "part_files": "writing",
     "versions": "",
     "tables": "writing",
@@ -33,7 +34,7 @@ MAY_IMPORT = {
     "gaussian": "moments tables",
     "evidence": "gaussian moments tables",
     "estimators": "gaussian moments tables",
-    "auto": "estimators evidence gaussian moments tables",
+    "auto": "estimators evidence gaussian markup moments tables",
     "networks": "estimators moments tables",
     "simulate": "moments tables",
     "bayes": "gaussian moments simulate tables",
@@ -43,7 +44,7 @@ MAY_IMPORT = {
     "suspicions": "estimators tables",
     "comparison": "auto estimators evidence moments networks suspicions tables "
     "terminal",
-    "report": "comparison evidence moments study suspicions terminal writing",
+    "report": "comparison evidence markup moments study suspicions terminal writing",
     "workflow": "auto bayes comparison estimators moments part_files report tables "
     "versions writing",
     "cli": "comparison report simulate study suspicions tables terminal workflow "

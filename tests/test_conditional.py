@@ -4,7 +4,12 @@ from scipy import linalg, special, stats
 from scipy.stats import qmc
 
 from conftest import random_cov
-from missfit.gaussian.conditional import condition, conditional_maps, probit_posterior
+from missfit.gaussian.conditional import (
+    condition,
+    conditional_maps,
+    maps_by_precision,
+    probit_posterior,
+)
 from missfit.moments.patterns import all_patterns
 
 
@@ -136,3 +141,16 @@ def test_no_rows_are_no_work():
         *(np.empty(s) for s in [(0, 2), (0, 2, 2), (0, 2), (0, 2)])
     )
     assert empty.mean.shape == (0, 2)
+
+
+@pytest.mark.parametrize("rank", [70, 20])  # of a covariance, and of a singular one
+def test_maps_by_the_precision_are_those_by_the_covariance(rng, rank):
+    factor = rng.standard_normal((70, 2 * rank if rank == 70 else rank))
+    cov = factor @ factor.T + (1e-10 * np.eye(70) if rank < 70 else 0.0)
+    patterns = rng.random((9, 70)) < np.linspace(0, 1, 9)[:, None]
+    mean, beta = rng.standard_normal(70), rng.standard_normal(70)
+    ours = maps_by_precision(mean, cov, 2.0, beta, patterns)
+    theirs = conditional_maps(mean, cov, 2.0, beta, patterns)
+    for name in ("intercept", "coef", "variance"):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)

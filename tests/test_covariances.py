@@ -4,8 +4,10 @@ from scipy import linalg
 
 from conftest import random_cov
 from missfit.gaussian.covariances import (
+    LARGE,
     MANY,
     at_least,
+    inverse_of_positive,
     inverse_of_triangular,
     log_of_positive,
     power_of_e,
@@ -57,3 +59,24 @@ def test_columns_set_apart_are_independent_of_variance_one(rng):
     np.testing.assert_array_equal(apart[:, 1], [0.0, 1.0, 0.0])
     rest = np.ix_([0, 2], [0, 2])
     np.testing.assert_array_equal(apart[rest], cov[rest])
+
+
+@pytest.mark.parametrize("size", [5, LARGE + 8])
+def test_inverses_by_cholesky_factors_are_numpys(rng, size):
+    stack = np.stack([random_cov(rng, size) for _ in range(6)]).reshape(
+        2, 3, size, size
+    )
+    inverse, log_det = inverse_of_positive(stack)
+    np.testing.assert_allclose(inverse, np.linalg.inv(stack), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(log_det, np.linalg.slogdet(stack)[1], rtol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse_of_positive(-stack)
+
+
+def test_a_ridge_of_each_target_is_that_of_a_larger_diagonal(rng):
+    inner, cross = random_cov(rng, 4), rng.standard_normal((4, 3))
+    found = regression_slopes(inner, cross, np.array([0.0, 2.0, np.inf]))
+    np.testing.assert_allclose(found[:, 0], np.linalg.solve(inner, cross[:, 0]))
+    by_hand = np.linalg.solve(inner + 2 * np.eye(4), cross[:, 1])
+    np.testing.assert_allclose(found[:, 1], by_hand)
+    assert not found[:, 2].any()

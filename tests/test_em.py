@@ -204,16 +204,6 @@ def test_few_rows_in_many_dimensions_do_not_interpolate(n, d, rng):
     assert model.n_iter_ < 60  # 200 and more without a pull that fits the rows
 
 
-def test_from_five_rows_for_each_feature_on_the_prior_is_the_same(rng):
-    X, y = rows_of_factors(rng, 100, 20)
-    data = GaussianData(PatternMoments.from_data(X, y))
-    enough = PenalisedGaussian.of_data(data, 20, 5e-4)
-    assert (enough.prior_rows, enough.slope_rows) == (0.3, 0.0)
-    data = GaussianData(PatternMoments.from_data(X[:99], y[:99]))
-    nearly = PenalisedGaussian.of_data(data, 20, 5e-4)
-    assert (nearly.prior_rows, nearly.slope_rows) == pytest.approx((0.4, 0.1))
-
-
 def test_pseudo_rows_are_rows_of_uncorrelated_features_with_y_at_its_mean(rng):
     # on complete rows: least squares with those rows appended
     Z = rng.standard_normal((30, 4))

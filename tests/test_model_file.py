@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from missfit import EMLR, ConformalRegressor, TableEncoder
 from missfit.comparison.candidates import CANDIDATES
 from missfit.tables.training import TrainingTable
-from missfit.workflow.archive import packed
+from missfit.workflow.archive import packed, signed_header, zipped
 from missfit.workflow.fit import fit_table
 from missfit.workflow.model_file import HEADER, ModelFileError, load_model, save_model
 from served import fitted_folder, make_table, refused
@@ -141,6 +141,29 @@ def test_a_file_that_is_no_model_file_is_refused_and_runs_no_code(
     says("damaged")
     strange.unlink()
     says("does not exist")
+
+
+def test_the_reading_of_a_header_must_be_that_of_the_model(folder, tmp_path):
+    archive = zipfile.ZipFile(folder / "model.skops")
+    header = json.loads(archive.read(HEADER))
+    members = {n: archive.read(n) for n in archive.namelist() if n != HEADER}
+    columns = header["reading"]["columns"]
+
+    def refusal(*changed):
+        reading = {**header["reading"], "columns": list(changed)}
+        text = signed_header({**header, "reading": reading}, members)
+        everything = {**members, HEADER: text}
+        strange = tmp_path / "strange.skops"
+        strange.write_bytes(zipped(everything.items(), zipfile.ZIP_DEFLATED))
+        with pytest.raises(ModelFileError) as error:
+            load_model(strange)
+        return str(error.value)
+
+    assert "is of other columns" in refusal(*columns[1:])
+    assert "disagree on what" in refusal({**columns[0], "kind": "date"}, *columns[1:])
+    assert "never written" in refusal({**columns[0], "kind": "code"}, *columns[1:])
+    hostile = {"of": "number", "decimal": "(.*)*", "scales": {}, "currencies": []}
+    assert "decimal sign" in refusal({**columns[0], "format": hostile}, *columns[1:])
 
 
 def test_a_model_that_could_not_be_loaded_again_is_not_written(tmp_path):

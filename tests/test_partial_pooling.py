@@ -197,3 +197,11 @@ def test_the_default_takes_it_for_a_flexible_part_where_its_base_is_one(rng):
     model = AutoRegressor([EMLR(), flexible], random_state=0).fit(X, y)
     assert isinstance(model.base_, EMLR)
     assert any("on residuals" in score.name for score in model.scores_)
+
+
+def test_where_no_pattern_repeats_the_estimator_stays_alone(rng):
+    X = hide(rng, rng.standard_normal((40, 25)), 0.4)  # 40 patterns
+    y = np.nansum(X, axis=1) + rng.standard_normal(40)
+    model = PartialPooling(EMLR()).fit(X, y)
+    assert model.tau_ == np.inf
+    np.testing.assert_array_equal(model.predict(X), EMLR().fit(X, y).predict(X))

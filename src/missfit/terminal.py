@@ -46,6 +46,11 @@ def note(text: str) -> None:
     print(f"missfit: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
 
+def note_lines(text: str) -> None:
+    """Print lines that are not part of the result, as they are, on standard error."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
 class PatientStream:
     """A stream whose loss does not stop the work.
 

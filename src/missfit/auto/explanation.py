@@ -6,7 +6,8 @@ The evidence on missingness is that of `missfit.evidence`, which the report of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,18 @@ from numpy.typing import NDArray
 from missfit.evidence.mechanism import Mechanism
 from missfit.evidence.words import sentences
 from missfit.evidence.worth import Worth
+from missfit.markup import Column, Html, element, paragraph, plain_table
 from missfit.moments.pattern_moments import PatternMoments
+
+MOST_FEATURES = 5  # features worth measuring that are told
+WORTH = "Worth measuring: the gain in R2 if it were never missing"
+STYLE = (
+    "<style>.missfit-explanation{max-width:60rem}.missfit-explanation table{"
+    "border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}"
+    ".missfit-explanation th,.missfit-explanation td{padding:.2rem .7rem;"
+    "text-align:left;border-bottom:1px solid rgba(128,128,128,.3)}"
+    ".missfit-explanation .number{text-align:right}</style>"
+)
 
 
 class Score(NamedTuple):
@@ -95,6 +107,32 @@ class Explanation:
         ranked = self.worth.ranked(1e-9 * self.target_variance)
         return [self.feature_names[j] for j in ranked]
 
+    def named(self, names: Sequence[str]) -> Explanation:
+        """Return the same with other names of the features.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One for each feature of the fit, in order. Features that share a name are
+            columns of one variable, as `missfit.TableEncoder` makes them of categories:
+            of what was found about them the strongest is kept, so that the gain of
+            measuring the variable is at least the one that is told.
+        """
+        names = [str(name) for name in names]
+        if len(names) != len(self.feature_names):
+            raise ValueError(
+                f"{len(names)} names for {len(self.feature_names)} features; give one "
+                "for each column that the model was fitted to."
+            )
+        unique = list(dict.fromkeys(names))
+        place = [unique.index(name) for name in names]
+        return replace(
+            self,
+            mechanism=self.mechanism.merged(place),
+            worth=self.worth.merged(place),
+            feature_names=unique,
+        )
+
     def __str__(self) -> str:
         """Write it as a page of text."""
         parts = [
@@ -107,6 +145,31 @@ class Explanation:
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Write it as HTML, which notebooks show; all text is escaped."""
+        parts = [
+            Html(STYLE),
+            *(paragraph(line) for line in self._regime_lines()),
+            self._candidate_table(),
+            paragraph(element("strong", f"Chosen: {self.choice}."), f" {self.reason}"),
+        ]
+        heading, *claims = self._mechanism_lines()
+        parts.append(paragraph(heading))
+        parts.append(element("ul", *(element("li", line.strip()) for line in claims)))
+        if pairs := self._worth_measuring():
+            columns = [Column("feature"), Column("gain in R2"), Column("± error")]
+            parts.append(paragraph(f"{WORTH} ({self.worth.method})"))
+            parts.append(plain_table(columns, pairs))
+        return element("div", *parts, class_="missfit-explanation")
+
+    def _candidate_table(self) -> Html:
+        names = ("candidate", "held-out R2", "gain", "± standard error", "seconds")
+        formats = ("", ".5f", "+.5f", ".5f", ".2f")
+        columns = [*map(Column, names, formats), Column("verdict")]
+        fields = ("name", "r2", "gain", "standard_error", "seconds", "verdict")
+        rows = [[getattr(score, name) for name in fields] for score in self.candidates]
+        return plain_table(columns, rows)
 
     def _regime_lines(self) -> list[str]:
         r = self.regime
@@ -137,19 +200,24 @@ class Explanation:
         lines = sentences(self.mechanism, self.feature_names)
         return ["Why values are missing:", *(f"  {line}" for line in lines)]
 
+    def _worth_measuring(self) -> list[tuple[str, str, str]]:
+        """Return the features worth measuring, with the gains in R2 and their errors.
+
+        The error is "" where the gain follows from a law.
+        """
+        found = []
+        for j in self.worth.ranked(1e-9 * self.target_variance)[:MOST_FEATURES]:
+            gain = self.worth.drops[j] / self.target_variance
+            error = self.worth.standard_errors[j] / self.target_variance
+            said = f"{error:.4f}" if error else ""
+            found.append((self.feature_names[j], f"{gain:.4f}", said))
+        return found
+
     def _measure_lines(self) -> list[str]:
-        ranked = self.worth.ranked(1e-9 * self.target_variance)[:5]
-        if not ranked:
+        pairs = self._worth_measuring()
+        if not pairs:
             return []
-        drops, errors, method = self.worth
-        lines = [
-            "Worth measuring: the gain in R2 if it were never missing",
-            f"  ({method})",
-        ]
-        for j in ranked:
-            error = errors[j] / self.target_variance
-            lines.append(
-                f"  {self.feature_names[j]}  {drops[j] / self.target_variance:.4f}"
-                + (f" +- {error:.4f}" if error else "")
-            )
+        lines = [WORTH, f"  ({self.worth.method})"]
+        for name, gain, error in pairs:
+            lines.append(f"  {name}  {gain}" + (f" +- {error}" if error else ""))
         return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -257,10 +258,22 @@ class AutoRegressor(NanRegressor):
         why = self._explanation_
         self._explanation_ = replace(why, reason=f"{why.reason} {said}")
 
-    def explain(self) -> Explanation:
-        """Return what was chosen and why; ``print`` it to read it."""
+    def explain(self, feature_names: Sequence[str] | None = None) -> Explanation:
+        """Return what was chosen and why; ``print`` it to read it.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            A name for each feature, where the fit did not see any: after a
+            `TableEncoder` in a pipeline these are ``encoder.get_feature_names_out()``,
+            or the names of the table's own columns,
+            ``encoder.feature_names_in_[encoder.variables_]``, which stand for all
+            columns of a category at once.
+        """
         check_is_fitted(self)
-        return self._explanation_
+        if feature_names is None:
+            return self._explanation_
+        return self._explanation_.named(feature_names)
 
     def _deadline(self) -> float:
         if self.time_budget is None:

@@ -30,6 +30,16 @@ class Tests(NamedTuple):
     tree: NDArray[np.intp]  # in order
     left: NDArray[np.unsignedinteger]  # bits of the leaves that remain on failure
 
+    def of_trees(self, tests: slice, first: int) -> Tests:
+        """Return some tests, with their trees numbered from the first."""
+        return Tests(
+            self.feature[tests],
+            self.threshold[tests],
+            self.missing_left[tests],
+            self.tree[tests] - first,
+            self.left[tests],
+        )
+
 
 class Cuts:
     """All thresholds of all features, and where a value lies among them.

@@ -135,11 +135,11 @@ class FlatTrees:
     @classmethod
     def joined(cls, models: Sequence[FlatTrees]) -> FlatTrees:
         """Return the models of all, one after another."""
-        arrays = [
-            np.concatenate([getattr(model, name) for model in models])
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(model, name) for model in models])
             for name in ARRAYS
-        ]
-        return cls(*arrays, models[0].n_features)
+        }
+        return cls(**arrays, n_features=models[0].n_features)
 
     def model(self, k: int) -> FlatTrees:
         """Return one model alone."""
@@ -254,8 +254,7 @@ class FlatTrees:
         blocks = []
         for model, trees in self._blocks():
             some = slice(*np.searchsorted(tests.tree, (trees.start, trees.stop)))
-            own = Tests(*(array[some] for array in tests))
-            own = own._replace(tree=own.tree - trees.start)
+            own = tests.of_trees(some, trees.start)
             table = LeafTable(cuts, own, cuts.of_test[some], len(first_leaf[trees]))
             blocks.append(_Block(model, table, first_leaf[trees], values))
         return cuts, blocks

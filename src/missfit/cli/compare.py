@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 from collections.abc import Iterator
@@ -139,6 +140,7 @@ def _compare(arguments) -> int:
                 options,
                 on_start=show.head,
                 on_trial=show.trial,
+                command=shlex.join(["missfit", *arguments.argv]),
             )
         except KeyboardInterrupt:
             if (out / "parts").exists():

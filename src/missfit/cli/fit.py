@@ -11,7 +11,7 @@ from missfit.cli.options import (
     read_options,
 )
 from missfit.cli.suspicions import show_suspicions
-from missfit.terminal import Status, note, tell
+from missfit.terminal import Status, note, note_lines, tell
 
 
 def add_fit(commands) -> None:
@@ -72,6 +72,9 @@ def _fit(arguments) -> None:
             group=arguments.group,
             time=arguments.time,
         )
+        suspicions = find_suspicions(
+            table, categorical=reading.categorical, seed=arguments.seed
+        )
         status.show(f"fitting {arguments.predictor} to {len(table.y):,} rows")
         model = fit_table(
             table,
@@ -82,10 +85,9 @@ def _fit(arguments) -> None:
         )
         status.show(f"writing {arguments.model}")
         model.save(arguments.model)
-        suspicions = find_suspicions(
-            table, categorical=reading.categorical, seed=arguments.seed
-        )
-    for text in [*table.notes, *model.encoder.describe()]:
+    if table.reading is not None:
+        note_lines(table.reading.table())
+    for text in table.notes:
         note(text)
     show_suspicions(suspicions)
     tell(

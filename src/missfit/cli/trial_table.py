@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from missfit.cli.suspicions import show_suspicions
 from missfit.comparison import Comparison, Trial
 from missfit.comparison.candidates import Candidate
-from missfit.terminal import Status, note, tell
+from missfit.terminal import Status, note, note_lines, tell
 
 
 class TrialTable:
@@ -29,7 +29,9 @@ class TrialTable:
         """Print how the table was read, and the head of the results."""
         self.status.clear()
         self.queue = list(queue)
-        for text in [*comparison.notes, *comparison.encoder.describe()]:
+        encoder = comparison.encoder
+        note_lines((encoder.reading or encoder.reading_).table())
+        for text in comparison.notes:
             note(text)
         show_suspicions(comparison.suspicions)
         width = max(len(one.name) for one in queue)

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from missfit.auto.heldout import Gain, paired_gain
+from missfit.comparison.errors import (
+    MOST_GROUPS,
+    GroupError,
+    PatternError,
+    count_groups,
+    errors_by_count,
+    errors_by_pattern,
+)
+from missfit.comparison.fold_models import FoldModel, conformal, fold_models
+from missfit.comparison.importance import Importance, permutation_importance
 from missfit.comparison.learning_curve import CurvePoint, learning_curve
 from missfit.comparison.results import Comparison, Trial
 from missfit.estimators import EMLR, ConformalRegressor
-from missfit.estimators.forward_split import ForwardSplit
 from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
-from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
+from missfit.evidence.worth import Worth, heldout_worth, law_drops, law_worth
 from missfit.moments.patterns import group_rows
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_PATTERNS = 300  # patterns over which the worth of a measurement is averaged
-QUICK = 2.0  # seconds per fit up to which all folds tell what is worth measuring
+IMPORTANCE_SECONDS = 60.0  # enough for all rows of every table tried here
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,8 @@ class Diagnosis:
         Coverage asked for and actual coverage of the intervals.
     coverage_by_count : list of tuple
         Number of missing variables, rows, coverage and median width of 90 % intervals.
+    importance : Importance
+        How far R2 falls if a variable is permuted in rows that were not seen.
     """
 
     by_count: list[GroupError]
@@ -60,16 +70,31 @@ class Diagnosis:
     curve: list[CurvePoint]
     coverage: list[tuple[float, float]]
     coverage_by_count: list[tuple[str, int, float, float]]
+    importance: Importance
 
 
 def diagnose(
-    comparison: Comparison, *, n_jobs: int = 1, with_curve: bool = True
+    comparison: Comparison,
+    *,
+    n_jobs: int = 1,
+    with_curve: bool = True,
+    seconds: float = IMPORTANCE_SECONDS,
 ) -> Diagnosis:
     """Return what lies behind a comparison and its recommended predictor.
 
-    Without its curve, it takes less time.
+    Parameters
+    ----------
+    comparison : Comparison
+    n_jobs : int
+        Number of processes.
+    with_curve : bool
+        Whether the learning curve is drawn, which takes several fits.
+    seconds : float
+        The time limit of the permutation importance, and of what is fitted for it.
     """
-    coverage, by_count = interval_coverage(comparison)
+    intervals = conformal(comparison)
+    coverage, by_count = interval_coverage(comparison, intervals)
+    models = fold_models(comparison, intervals, seconds=seconds)
     law = _law(comparison)
     found = why_missing(comparison, law)
     return Diagnosis(
@@ -77,78 +102,12 @@ def diagnose(
         errors_by_pattern(comparison),
         found,
         mask_evidence(comparison, found),
-        *worth_of_measuring(comparison, law),
+        *worth_of_measuring(comparison, law, models),
         learning_curve(comparison, n_jobs=n_jobs) if with_curve else [],
         coverage,
         by_count,
+        permutation_importance(comparison, models, seconds=seconds),
     )
-
-
-class GroupError(NamedTuple):
-    """RMSE of each sound trial, by name, on rows with about as many values missing."""
-
-    label: str
-    n_rows: int
-    rmse: dict[str, float]
-
-
-def count_groups(mask: NDArray[np.bool_], least: int = 30) -> list[tuple[str, Any]]:
-    """Group rows by their number of missing variables, ``least`` rows or more each."""
-    count = mask.sum(axis=1)
-    groups: list[tuple[str, Any]] = []
-    low = 0
-    for k in range(mask.shape[1] + 1):
-        rows = (count >= low) & (count <= k)
-        left = (count > k).sum()
-        if rows.sum() >= least and (left >= least or left == 0):
-            groups.append((f"{low}" if low == k else f"{low} to {k}", rows))
-            low = k + 1
-    rows = count >= low
-    if rows.any():
-        groups.append((f"{low} or more" if low else "any", rows))
-    return groups
-
-
-def errors_by_count(comparison: Comparison) -> list[GroupError]:
-    """Return the errors by number of missing variables."""
-    mask = comparison.mask[comparison.is_tested]
-    groups = count_groups(mask)
-    if len(groups) > 12:  # keep the picture readable
-        groups = count_groups(mask, least=len(mask) // 12)
-    return [
-        GroupError(label, int(rows.sum()), _rmse(comparison, rows))
-        for label, rows in groups
-    ]
-
-
-def _rmse(comparison: Comparison, rows) -> dict[str, float]:
-    """Return the RMSE of each sound trial on some of the rows that are tested."""
-    return {
-        trial.name: float(np.sqrt((comparison.errors(trial)[rows] ** 2).mean()))
-        for trial in comparison.sound
-    }
-
-
-class PatternError(NamedTuple):
-    """RMSE on the rows of one pattern, and its share of all squared error."""
-
-    missing: list[str]
-    n_rows: int
-    rmse: dict[str, float]
-    share: float
-
-
-def errors_by_pattern(comparison: Comparison, most: int = 20) -> list[PatternError]:
-    """Return the errors on the most frequent patterns, for the recommended trial."""
-    groups = group_rows(comparison.mask[comparison.is_tested])
-    error = comparison.errors(comparison.trial(comparison.recommended))
-    found = []
-    for p in np.argsort(-groups.n_rows, kind="stable")[:most]:
-        rows = groups.order[groups.starts[p] : groups.starts[p + 1]]
-        missing = [comparison.names[j] for j in np.flatnonzero(groups.patterns[p])]
-        share = float((error[rows] ** 2).sum() / (error**2).sum())
-        found.append(PatternError(missing, len(rows), _rmse(comparison, rows), share))
-    return found
 
 
 def _law(comparison: Comparison) -> EMLR:
@@ -220,9 +179,9 @@ def self_masking_trial(comparison: Comparison) -> SelfMaskingTrial | None:
     linear = [t.name for t in comparison.sound if _is_linear(comparison, t)]
     if not {"SelfMaskedLR", "EMLR"} <= set(linear) or not comparison.mask.any():
         return None
-    gain = _gain(comparison, "SelfMaskedLR", over="EMLR")
+    gain = comparison.gain("SelfMaskedLR", over="EMLR")
     best = max(linear, key=lambda name: comparison.scores[name].r2)
-    ahead = _gain(comparison, best, over="SelfMaskedLR")
+    ahead = comparison.gain(best, over="SelfMaskedLR")
     beaten_by = best if ahead.wins(BEATEN) else ""
     return SelfMaskingTrial("EMLR", gain.value, gain.standard_error, beaten_by)
 
@@ -231,43 +190,32 @@ def _is_linear(comparison: Comparison, trial: Trial) -> bool:
     return getattr(trial.candidate.make(comparison.seed), "is_linear", False)
 
 
-def _gain(comparison: Comparison, name: str, *, over: str) -> Gain:
-    """Return the gain in R2 of one trial over another; a group is one observation."""
-    loss, new_loss = (
-        comparison.errors(comparison.trial(one)) ** 2 for one in (over, name)
-    )
-    tested, units = comparison.is_tested, comparison.units
-    units = None if units is None else units[tested]
-    gain = paired_gain(loss, new_loss, np.ones(len(loss)), units)
-    return gain.over(comparison.y[tested].var())
-
-
-def worth_of_measuring(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
+def worth_of_measuring(
+    comparison: Comparison, law: EMLR, models: Sequence[FoldModel] | None = None
+) -> tuple[Worth, float]:
     """Return what measuring each variable always would save, and the error now.
 
     If the recommended predictor is linear, this is found from one Gaussian of (X, y),
     and the error is the mean of Var(y | x_obs). Otherwise it is found by hiding values
     in rows that the predictor has not seen, and the error is that of the
     cross-validation.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    law : EMLR
+        Fitted to all rows.
+    models : sequence of FoldModel, optional
+        The recommended predictor; it is fitted here where it is needed and not given.
     """
     one = comparison.trial(comparison.recommended)
     if not _is_linear(comparison, one):
-        models = _fold_models(comparison, one)
-        if getattr(models[0], "parts_", True):  # AutoRegressor may be linear, too
-            folds = [
-                Fold(model.predict, np.flatnonzero(comparison.fold == k))
-                for k, model in zip(comparison.best_trained, models, strict=False)
-            ]
+        models = models or fold_models(comparison)
+        if getattr(models[0].model, "parts_", True):  # AutoRegressor may be linear, too
+            folds = [model.fold() for model in models]
             worth = heldout_worth(comparison.rows, folds, comparison.seed)
             return worth, float((comparison.errors(one) ** 2).mean())
     return _worth_by_law(comparison, law)
-
-
-def _fold_models(comparison: Comparison, one: Trial) -> list[Any]:
-    """Fit a candidate outside each fold; outside one fold where a fit is slow."""
-    n_fits = comparison.n_folds if one.seconds.mean() < QUICK else 1
-    folds = comparison.best_trained[:n_fits]
-    return [_fitted(comparison, one, comparison.training(k)) for k in folds]
 
 
 def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
@@ -284,32 +232,23 @@ def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
     return law_worth(drops), float(share @ spread)
 
 
-def _fitted(comparison: Comparison, trial: Trial, rows: NDArray[np.bool_]) -> Any:
-    """Fit a candidate to some rows, with their groups where it takes them."""
-    options, model = {}, trial.candidate.make(comparison.seed)
-    if trial.candidate.takes_groups and comparison.fit_groups is not None:
-        options["groups"] = comparison.fit_groups[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(comparison.X[rows], comparison.y[rows], **options)
-
-
 def interval_coverage(
-    comparison: Comparison,
+    comparison: Comparison, model: ConformalRegressor | None = None
 ) -> tuple[list[tuple[float, float]], list[tuple[str, int, float, float]]]:
     """Return the coverage at several levels, and at 90 % by the number missing.
 
     The intervals are those of `ConformalRegressor` around the recommended predictor, on
     one fold that it has not seen (in time: the last one). The first list holds the
     coverage asked for and the actual coverage; the second one the number of missing
-    variables, the number of rows, the coverage and the median width.
+    variables, the number of rows, the coverage and the median width. The model is that
+    of `missfit.comparison.fold_models.conformal`, fitted here if it is not given.
     """
+    model = model or conformal(comparison)
     fold = comparison.best_trained[0]
-    test = comparison.fold == fold
-    X, y = comparison.fold_tables[fold], comparison.y[test]
+    test, X = comparison.fold == fold, comparison.fold_tables[fold]
+    y = comparison.y[test]
     alphas = [1 - level for level in LEVELS]
-    train = comparison.training(fold)
-    lower, upper = _conformal(comparison, X, train).predict_intervals(X[test], alphas)
+    lower, upper = model.predict_intervals(X[test], alphas)
     inside = (lower <= y) & (y <= upper)
     coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
     asked = LEVELS.index(0.9)
@@ -321,22 +260,6 @@ def interval_coverage(
             float(covered[rows].mean()),
             float(np.median(width[rows])),
         )
-        for label, rows in count_groups(comparison.mask[test])
+        for label, rows in count_groups(comparison.mask[test], most=MOST_GROUPS)
     ]
     return coverage, by_count
-
-
-def _conformal(
-    comparison: Comparison, X: NDArray, train: NDArray[np.bool_]
-) -> ConformalRegressor:
-    """Fit the intervals of the recommended predictor to some rows."""
-    chosen = comparison.trial(comparison.recommended).candidate
-    model = ConformalRegressor(
-        chosen.make(comparison.seed),
-        cv=None if comparison.time is None else ForwardSplit(),
-        random_state=comparison.seed,
-    )
-    groups = None if comparison.fit_groups is None else comparison.fit_groups[train]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X[train], comparison.y[train], groups=groups)

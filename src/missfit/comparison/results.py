@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.candidates import Candidate
 from missfit.estimators import TableEncoder
 from missfit.estimators.forward_split import blocks_in_time
@@ -133,12 +134,17 @@ class Comparison:
         Which levels there are, and which are rare, is learned from the training rows,
         as in a pipeline.
         """
+        return self._encoding(train)[0]
+
+    def _encoding(self, train) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return what `encoded` returns, and the variable of each of its columns."""
         if self.frame is None:
-            return self.X
+            return self.X, self.encoder.variables_
         encoder: Any = clone(self.encoder)
         encoder.fit(self.frame.iloc[train])
         X = encoder.transform(self.frame)
-        return self.X if np.array_equal(X, self.X, equal_nan=True) else X
+        same = np.array_equal(X, self.X, equal_nan=True)
+        return (self.X if same else X), encoder.variables_
 
     @property
     def n_folds(self) -> int:
@@ -151,10 +157,19 @@ class Comparison:
         return int(self.training(self.best_trained[0]).sum())
 
     @cached_property
+    def _fold_encodings(self) -> list[tuple[NDArray[np.float64], NDArray[np.intp]]]:
+        folds = range(self.n_folds)
+        return [self._encoding(np.flatnonzero(self.training(k))) for k in folds]
+
+    @property
     def fold_tables(self) -> list[NDArray[np.float64]]:
         """For each fold, all rows as the model meets them that predicts this fold."""
-        folds = range(self.n_folds)
-        return [self.encoded(np.flatnonzero(self.training(k))) for k in folds]
+        return [X for X, _ in self._fold_encodings]
+
+    @property
+    def fold_variables(self) -> list[NDArray[np.intp]]:
+        """For each fold, the variable of each column of its table."""
+        return [variables for _, variables in self._fold_encodings]
 
     def training(self, k: int) -> NDArray[np.bool_]:
         """Return which rows train the model that predicts fold k."""
@@ -318,6 +333,24 @@ class Comparison:
 
     def _frame_at(self, rows: NDArray[np.intp]) -> Any:
         return self.frame.iloc[rows].reset_index(drop=True)
+
+    @cached_property
+    def tested(self) -> Comparison:
+        """The comparison at the rows that are tested: all but the first in time."""
+        if self.is_tested.all():
+            return self
+        return self.at_rows(np.flatnonzero(self.is_tested))
+
+    def gain(self, name: str, *, over: str) -> Gain:
+        """Return the gain in R2 of one trial over another, and its standard error.
+
+        Both are scored on the same rows; a group is one observation, and so is a block
+        of time.
+        """
+        loss, new_loss = (self.errors(self.trial(one)) ** 2 for one in (over, name))
+        units = None if self.units is None else self.units[self.is_tested]
+        gain = paired_gain(loss, new_loss, np.ones(len(loss)), units)
+        return gain.over(float(self.y[self.is_tested].var()))
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one record for each candidate and fold tried: the table of results."""

@@ -6,20 +6,27 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
-from missfit.gaussian.conditional import ScaledGaussian, condition, regression_maps
+from missfit.gaussian.completion import PrecisionLaw, complete, completed_sums
+from missfit.gaussian.conditional import ScaledGaussian, regression_maps
+from missfit.gaussian.few_rows import rows_are_few
+from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
-from missfit.moments.ridge import pseudo_rows
+from missfit.moments.ridge import most_probable_ridge
 
 # Standard deviation of a feature with 1 % of its values observed and the others imputed
 # by their mean, in units of the observed ones: sqrt(0.01).
 LEAST_SPREAD = 0.1
 ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1
+# Multiples of the strength of the features that the indicators may have, with few rows:
+# infinitely strong, they are left out.
+INDICATOR_PULLS = (0.1, 1.0, 10.0, 100.0, np.inf)
 
 
 class ConditionalImputedLR(PatternPredictor):
@@ -31,8 +38,9 @@ class ConditionalImputedLR(PatternPredictor):
 
         f(x, m) = b0 + b'E[X | x_obs] + g'm
 
-    with the ridge strength of the least generalised cross-validation error (with fewer
-    than five rows for each of its k columns, of at least k / 2 (1 - n / 5k)). Where
+    with the ridge strength of the least generalised cross-validation error. With fewer
+    than 20 rows for each feature it is the one of most evidence instead, and that of
+    the indicators 0.1, 1, 10, 100 or infinitely many times as large, by the same. Where
     (X, y) is Gaussian and values are missing at random it is EMLR with a few more
     coefficients; where the mask says something of y, or y is not quite linear, the
     indicators and the regression after the imputation take it in. One indicator stands
@@ -81,34 +89,29 @@ class ConditionalImputedLR(PatternPredictor):
         return EMLR()
 
     def _fit_given(self, em: EMLR, moments: PatternMoments) -> None:
-        d = moments.n_features
+        d, data = moments.n_features, GaussianData(moments)
         law = em.feature_law()
-        design = _design_moments(moments, law)
-        k = len(design.mean) - moments.n_targets
+        design = _design_moments(data, law, distinct_indicators(moments.patterns))
         spread = _spread(design, d)
-        gram = design.cov[:k, :k] / spread[:k] / spread[:k, None]
-        ridge = [
-            _gcv_ridge(gram, cross / spread[:k], variance, design.n_rows)
-            for cross, variance in zip(
-                design.cov[:k, k:].T, np.diag(design.cov)[k:], strict=True
-            )
-        ]
-        solution = np.array([r.coef for r in ridge]) / spread[:k]
+        solve = _probable_ridge if rows_are_few(data, d) else _gcv_ridges
+        ridge = solve(design, spread, d)
         self._law_ = law
         self.mean_ = em.mean_[:d]
         self.covariance_ = em.covariance_[:d, :d]
-        self._keep(solution, design, d)
-        alpha = np.array([r.alpha for r in ridge])
-        self.alpha_ = float(alpha[0]) if self._y_ndim_ == 1 else alpha
+        self._keep(ridge.coef.T, design, data)
+        self.alpha_ = float(ridge.alpha[0]) if self._y_ndim_ == 1 else ridge.alpha
 
-    def _keep(self, solution: NDArray, design: _DesignMoments, d: int) -> None:
+    def _keep(
+        self, solution: NDArray, design: _DesignMoments, data: GaussianData
+    ) -> None:
         """Keep the coefficients, (t, k) of the design, in the units of the data."""
-        k = solution.shape[1]
+        k, d = solution.shape[1], len(self._law_.mean)
         centre = design.mean[k:] - solution @ design.mean[:k]
+        solution = solution * data.scale[d:, None]
         coef = solution[:, :d] / self._law_.scale
         mask_coef = np.zeros((len(solution), d))
         mask_coef[:, design.indicators] = solution[:, d:]
-        intercept = centre - coef @ self._law_.shift
+        intercept = data.shift[d:] + data.scale[d:] * centre - coef @ self._law_.shift
         one = self._y_ndim_ == 1
         self.coef_ = coef[0] if one else coef
         self.mask_coef_ = mask_coef[0] if one else mask_coef
@@ -137,94 +140,120 @@ def _spread(design: _DesignMoments, d: int) -> NDArray[np.float64]:
 
 
 class _Ridge(NamedTuple):
-    coef: NDArray[np.float64]
-    alpha: float
+    coef: NDArray[np.float64]  # (k, t) of the design
+    alpha: NDArray[np.float64]  # (t,)
+
+
+def _gcv_ridges(design: _DesignMoments, spread: NDArray, d: int) -> _Ridge:
+    """Return the ridge of least generalised cross-validation error of each target."""
+    gram, cross, variance = _in_units(design, spread)
+    ridges = [
+        _gcv_ridge(gram, column, v, design.n_rows)
+        for column, v in zip(cross.T, variance, strict=True)
+    ]
+    k = len(gram)
+    coef = np.stack([coef for coef, _ in ridges], axis=1) / spread[:k, None]
+    return _Ridge(coef, np.array([alpha for _, alpha in ridges]))
+
+
+def _probable_ridge(design: _DesignMoments, spread: NDArray, d: int) -> _Ridge:
+    """Return the ridge of most evidence of each target, with few rows for each column.
+
+    The indicators have a strength of their own, a multiple of that of the features: a
+    mask at random doubles the columns and says nothing.
+    """
+    fits = []
+    for multiple in INDICATOR_PULLS:
+        units = spread.copy()
+        units[d:] *= np.sqrt(multiple)
+        gram, cross, variance = _in_units(design, units)
+        ridge = most_probable_ridge(gram, cross, variance, design.n_rows)
+        fits.append(ridge._replace(coef=ridge.coef / units[: len(gram), None]))
+    best = np.argmin([fit.surprise for fit in fits], axis=0)
+    targets = list(enumerate(best))
+    return _Ridge(
+        np.stack([fits[b].coef[:, t] for t, b in targets], axis=1),
+        np.array([fits[b].alpha[t] for t, b in targets]),
+    )
+
+
+def _in_units(design: _DesignMoments, spread: NDArray):
+    """Covariances of the columns and with the targets, the columns in some units."""
+    cov = design.cov
+    k = len(cov) - design.n_targets
+    gram = cov[:k, :k] / spread[:k] / spread[:k, None]
+    return gram, cov[:k, k:] / spread[:k, None], np.diag(cov)[k:]
 
 
 def _gcv_ridge(
     gram: NDArray[np.float64], cross: NDArray[np.float64], variance: float, n: float
-) -> _Ridge:
+) -> tuple[NDArray[np.float64], float]:
     """Ridge regression whose strength minimises n RSS / (n - df)^2.
 
     ``gram`` and ``cross`` are covariances of standard columns, so that the penalty of
-    n rows is alpha / n; df counts the intercept. All from one eigendecomposition. With
-    fewer than five rows for each column strengths below `pseudo_rows` are left out: a
-    fit that goes through all rows looks perfect.
+    n rows is alpha / n; df counts the intercept. All from one eigendecomposition.
     """
-    n_columns = int((np.diag(gram) > 0).sum())
-    least = pseudo_rows(n, n_columns)
-    alphas = ALPHAS[np.minimum(least, ALPHAS[-1]) <= ALPHAS]
     values, vectors = np.linalg.eigh(gram)
     values = np.maximum(values, 0.0)
     rotated = vectors.T @ cross
     # beyond the ridge's reach rounding looks like variance; give it no coefficient
     usable = values > 1e-12 * max(values[-1], np.finfo(float).tiny)
-    shrunk = usable / (values + alphas[:, None] / n)  # (alphas, k)
+    shrunk = usable / (values + ALPHAS[:, None] / n)  # (alphas, k)
     explained = (rotated**2 * shrunk * (2 - values * shrunk)).sum(axis=1)
     residual = np.maximum(variance - explained, 0.0)
     freedom = n - 1 - (values * shrunk).sum(axis=1)
-    error = np.full(len(alphas), np.inf)
+    error = np.full(len(ALPHAS), np.inf)
     known = freedom > 1e-6 * n
     error[known] = residual[known] / freedom[known] ** 2
     # the strongest of equals: with no freedom left all are
-    best = len(alphas) - 1 - int(np.argmin(error[::-1]))
-    return _Ridge(vectors @ (shrunk[best] * rotated), float(alphas[best]))
+    best = len(ALPHAS) - 1 - int(np.argmin(error[::-1]))
+    return vectors @ (shrunk[best] * rotated), float(ALPHAS[best])
 
 
 class _DesignMoments(NamedTuple):
-    """Mean and covariance of (imputed X in standard units, indicators, y)."""
+    """Mean and covariance of (imputed X, indicators, y); X and y in standard units."""
 
     mean: NDArray[np.float64]
     cov: NDArray[np.float64]
     n_rows: float
+    n_targets: int
     indicators: NDArray[np.intp]
 
 
-def _design_moments(moments: PatternMoments, law: ScaledGaussian) -> _DesignMoments:
+def _design_moments(
+    data: GaussianData, law: ScaledGaussian, indicators: NDArray[np.intp]
+) -> _DesignMoments:
     """Pool the patterns' moments of the design.
 
     In pattern m the imputed features are T z + const with T = diag(obs) + slope_uo, so
-    that their scatter is T S T'.
+    that their scatter is T S T', and the indicators are constant.
     """
-    d, t = moments.n_features, moments.n_targets
-    pattern, values, weight = moments.points()
-    indicators = distinct_indicators(moments.patterns)
-    hidden = moments.patterns[pattern]
-    seen = np.where(hidden, 0.0, (values[:, :d] - law.shift))
-    points = np.hstack([seen, hidden[:, indicators], values[:, d:]])
-    points[:, :d] /= law.scale
-    k = points.shape[1]
-    inner = np.zeros((k, k))
-    sides = np.ix_(*[np.r_[0:d, k - t : k]] * 2)
-    order = np.argsort(pattern, kind="stable")
-    for block in blocks(len(moments), d * d):
-        slope, _ = condition(law.cov, moments.patterns[block])
-        first, last = np.searchsorted(pattern[order], [block.start, block.stop])
-        here = order[first:last]
-        local = pattern[here] - block.start
-        impute(points, here, local, moments.patterns[block], slope, law.mean)
-        inner[sides] += _imputed_scatter(moments, law, block, slope)
-    total = weight.sum()
-    mean = weight @ points / total
-    gap = points - mean
-    cov = ((weight[:, None] * gap).T @ gap + inner) / total
-    return _DesignMoments(mean, cov, float(total), indicators)
+    d, t = len(law.mean), data.n_columns - len(law.mean)
+    mean = np.append(law.mean, np.zeros(t))
+    apart = PrecisionLaw.of_cov(linalg.block_diag(law.cov, np.eye(t)))
+    k = d + len(indicators)
+    columns = np.r_[0:d, k : k + t]
 
+    def sums(chunk: PatternChunk):
+        completion = complete(chunk, mean, apart)
+        certain = completion._replace(V=np.zeros_like(completion.V))
+        _, second = completed_sums(chunk, certain, np.ones(len(chunk.count)))
+        hidden = 1 - chunk.observed[chunk.pattern_of_point][:, indicators]
+        points = np.zeros((len(hidden), k + t))
+        points[:, columns], points[:, d:k] = completion.filled, hidden
+        weighted = chunk.weight[:, None] * points
+        total = weighted.T @ points
+        total[np.ix_(columns, columns)] = second
+        return weighted.sum(axis=0), total
 
-def _imputed_scatter(
-    moments: PatternMoments, law: ScaledGaussian, block: slice, slope: NDArray
-) -> NDArray[np.float64]:
-    """Sum T S T' over the condensed patterns of a block, of (imputed X, y)."""
-    d, t = moments.n_features, moments.n_targets
-    condensed = moments.condensed
-    c = np.flatnonzero((condensed >= block.start) & (condensed < block.stop))
-    T = slope[condensed[c] - block.start]
-    T[:, np.arange(d), np.arange(d)] += ~moments.patterns[condensed[c]]
-    scatter = moments.condensed_scatter[c] / np.append(law.scale, np.ones(t))
-    scatter[:, :d] /= law.scale[:, None]
-    scatter[:, :d] = T @ scatter[:, :d]
-    scatter[:, :, :d] = scatter[:, :, :d] @ T.transpose(0, 2, 1)
-    return scatter.sum(axis=0)
+    first, second = np.zeros(k + t), np.zeros((k + t, k + t))
+    for part in data.each_chunk(sums):
+        first += part[0]
+        second += part[1]
+    centre = first / data.n_rows
+    cov = second / data.n_rows - np.outer(centre, centre)
+    centre[columns] += mean
+    return _DesignMoments(centre, cov, data.n_rows, t, indicators)
 
 
 def impute(points, here, pattern, patterns, slope, mean) -> None:

@@ -21,6 +21,7 @@ from missfit.gaussian.em import (
     distance_left,
     plain_em,
 )
+from missfit.gaussian.few_rows import HeldFit, few_rows_fit, rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
@@ -52,8 +53,9 @@ class EMLR(PatternPredictor):
     algorithm : {"accelerated", "reference"}
         "accelerated" is EM with SQUAREM steps, a covariance pulled towards the diagonal
         by 0.3 pseudo-rows, and at least 5e-4 of the variance of y left unexplained.
-        With n < 5d rows, d / 2 (1 - n / 5d) more pseudo-rows pull the covariance and
-        the slopes.
+        With fewer than 20 rows for each feature more pseudo-rows pull the covariance
+        (as many as Ledoit and Wolf's argument asks for) and the slopes (as many as make
+        y most probable); see Notes.
         "reference" is the plain EM of R's package norm, which the paper's authors used:
         no prior, at most 1,000 iterations; with noise-free data it stops long before it
         has converged.
@@ -77,6 +79,13 @@ class EMLR(PatternPredictor):
         EM steps taken.
     log_likelihood_ : float
         Of the observed values, infinite where a noise-free target made it so.
+    prior_rows_ : float
+        Pseudo-rows of uncorrelated features that pull the covariance of X.
+    slope_rows_ : float or ndarray of shape (t,)
+        Pseudo-rows that pull the regression of y on X; 0 from 20 rows for each feature
+        on.
+    by_em_ : bool
+        False where EM would have taken too long, and was not run; see Notes.
     patterns_, pattern_count_, pattern_models_
         The patterns seen at fit, their rows and their affine maps.
 
@@ -87,6 +96,19 @@ class EMLR(PatternPredictor):
     two different values at fit (all missing, or constant) is ignored, whatever its
     values at predict. Collinear features and fewer rows than features are held by the
     prior ("reference" may fail on them, and says so).
+
+    With fewer than 20 rows for each feature, in standard units::
+
+        share = sum_ij (1 - r_ij^2)^2 / (n_ij - 1) / sum_ij r_ij^2   (pairs i != j)
+        prior_rows = max(d / 2, n_ij share / (1 - share))
+        -2 log p(y | slope_rows) = log det(I + F F' / slope_rows) + (n - 1) log q
+
+    with r_ij the correlation of the n_ij rows that observe both features, F the rows of
+    E[X | x_obs] under the law of X alone, and q what the ridge of y on F leaves, of
+    rows and slopes together. The slope_rows of most evidence are taken, and EM of
+    (X, y) goes on from that ridge. Where a step of EM would take more than a second or
+    two (as at 2,000 rows of 1,000 features, a fifth missing) the covariance of X
+    is that of the pairs, pulled, and the ridge is the end of it; a warning says so.
 
     Examples
     --------
@@ -124,14 +146,18 @@ class EMLR(PatternPredictor):
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
         if self.algorithm == "reference":
-            fit = self._reference(data)
+            free = PenalisedGaussian(moments.n_features, 0.0, 0.0)
+            held = HeldFit(self._reference(data), free, by_em=True)
         else:
             tol = TOL if self.tol is None else self.tol
-            fit = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
-        unfinished = self._unfinished(fit, data, moments)
+            held = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
+        unfinished = self._unfinished(held, data, moments)
         if unfinished:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
-        self._keep(fit, data, moments.n_features)
+        self.by_em_, self.prior_rows_ = held.by_em, float(held.model.prior_rows)
+        strength = np.broadcast_to(held.model.slope_rows, moments.n_targets).copy()
+        self.slope_rows_ = float(strength[0]) if self._y_ndim_ == 1 else strength
+        self._keep(held.fit, data, moments.n_features)
 
     def _keep(self, fit: GaussianFit, data: GaussianData, d: int) -> None:
         """Keep a fit in the units of the data, and the law of X in standard units."""
@@ -166,9 +192,12 @@ class EMLR(PatternPredictor):
         self.intercept_ = float(intercept[0]) if one else intercept
 
     def _unfinished(
-        self, fit: GaussianFit, data: GaussianData, moments: PatternMoments
+        self, held: HeldFit, data: GaussianData, moments: PatternMoments
     ) -> str:
         """Say what is left of a fit that has not converged, or nothing."""
+        fit = held.fit
+        if not held.by_em:
+            return _said_of_pairs(moments)
         if not fit.converged:
             return (
                 f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
@@ -177,8 +206,7 @@ class EMLR(PatternPredictor):
         observed = moments.count @ ~moments.patterns / moments.count.sum()
         if self.algorithm == "reference" or observed.min(initial=1.0) > SPARSE:
             return ""
-        model = PenalisedGaussian.of_data(data, moments.n_features, FLOOR)
-        left = distance_left(data, model, fit)
+        left = distance_left(data, held.model, fit)
         if left <= FAR:
             return ""
         return (
@@ -240,15 +268,30 @@ class EMLR(PatternPredictor):
         )
 
 
+def _said_of_pairs(moments: PatternMoments) -> str:
+    """Say that a table was too wide for EM, and what was done instead."""
+    return (
+        f"EM was not run: {moments.n_features:,} features and {len(moments):,} missing "
+        "patterns would take seconds or minutes for each of its steps. Missing values "
+        "were filled once, by the correlations of the pairs of observed values, pulled "
+        "towards 0, and y was regressed on them (by_em_ is False). Give fewer columns "
+        "for the law of all rows together."
+    )
+
+
 def penalised_fit(
     moments: PatternMoments, data: GaussianData, *, max_iter: int, tol: float
-) -> GaussianFit:
+) -> HeldFit:
     """Fit one Gaussian by accelerated EM, with EMLR's prior and floor."""
-    model = PenalisedGaussian.of_data(data, moments.n_features, FLOOR)
+    d = moments.n_features
+    if rows_are_few(data, d):
+        return few_rows_fit(data, d, FLOOR, max_iter=max_iter, tol=tol)
+    model = PenalisedGaussian.of_data(data, d, FLOOR)
     start = np.zeros(data.n_columns), np.eye(data.n_columns)
     if len(moments.rows.X) >= 2 * WARM_ROWS:
         start = _warm_start(moments, data, model, max_iter, tol)
-    return accelerated_em(data, model, start, max_iter=max_iter, tol=tol)
+    fit = accelerated_em(data, model, start, max_iter=max_iter, tol=tol)
+    return HeldFit(fit, model, by_em=True)
 
 
 def _warm_start(moments, data: GaussianData, model, max_iter: int, tol: float):

@@ -19,6 +19,7 @@ from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks
 
 STANDARD_ERRORS = 2.0  # by which corrections must beat the estimator to be taken
+ROUNDING = 1e-12  # a gain, as a share of the variance of y, that sums differ by
 
 
 class PartialPooling(NanRegressor):
@@ -147,7 +148,7 @@ class PartialPooling(NanRegressor):
         self.gain_ = float(mean[-1] - mean[best])
         spread = weight @ (gain - self.gain_) ** 2 / weight.sum()
         self.gain_error_ = float(np.sqrt(spread / weight.sum()))
-        if self.gain_ > STANDARD_ERRORS * self.gain_error_:
+        if self.gain_ > max(STANDARD_ERRORS * self.gain_error_, ROUNDING):
             self.tau_ = taus[best]
 
     def _correct(self, rows: _Rows) -> None:
@@ -278,6 +279,11 @@ def _pooled_second_moment(residuals: PatternMoments, scales: ColumnScales):
 def _held_out_errors(train: _Rows, test: _Rows, taus: tuple[float, ...]) -> NDArray:
     """Squared errors of each strength, infinity last, (taus + 1, rows, targets)."""
     left = test.y.reshape(len(test.y), -1)
+    keys = [
+        pattern_keys(group_rows(np.isnan(rows.X)).patterns) for rows in (train, test)
+    ]
+    if (find_keys(*keys) < 0).all():  # wide tables: no held-out row has a correction
+        return np.stack([left**2] * (len(taus) + 1))
     errors = [
         (left - _evaluate(maps, test.X)) ** 2
         for maps in corrections(train.moments(), taus)

@@ -135,15 +135,15 @@ class PatternMixtureLR(PatternPredictor):
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
-        one = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
-        self._fit_from(one, data, moments)
+        held = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
+        self._fit_from(held.fit, held.model, data, moments)
 
     def starts_from(self) -> EMLR:
         """Return EMLR, which is one component."""
         return EMLR(max_iter=self.max_iter)
 
     def _fit_given(self, start: EMLR, moments: PatternMoments) -> None:
-        data = GaussianData(moments)
+        data, d = GaussianData(moments), moments.n_features
         one = GaussianFit(
             mean=(start.mean_ - data.shift) / data.scale,
             cov=start.covariance_ / data.scale / data.scale[:, None],
@@ -152,12 +152,20 @@ class PatternMixtureLR(PatternPredictor):
             log_likelihood=start.log_likelihood_
             + float(data.n_observed @ np.log(data.scale)),
         )
-        self._fit_from(one, data, moments)
+        apart = PenalisedGaussian(
+            d,
+            start.prior_rows_,
+            FLOOR,
+            slope_rows=start.slope_rows_,
+            silent=~data.varies[:d],
+        )
+        self._fit_from(one, apart, data, moments)
 
-    def _fit_from(self, one: GaussianFit, data: GaussianData, moments) -> None:
+    def _fit_from(
+        self, one: GaussianFit, apart: PenalisedGaussian, data: GaussianData, moments
+    ) -> None:
         """Search for components beyond the one that is fitted."""
         d = moments.n_features
-        apart = PenalisedGaussian.of_data(data, d, FLOOR)
         # each covariance is pulled towards that of one component
         prior_rows = float(data.varies[:d].sum()) + 1.0
         model = PenalisedMixture(one.cov[:d, :d], prior_rows, apart)

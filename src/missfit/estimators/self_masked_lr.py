@@ -22,6 +22,7 @@ from missfit.gaussian.conditional import (
 )
 from missfit.gaussian.covariances import regression_slopes
 from missfit.gaussian.em import PenalisedGaussian
+from missfit.gaussian.few_rows import rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.gaussian.self_masking import (
     RowData,
@@ -153,8 +154,7 @@ class SelfMaskedLR(NanRegressor):
         rows = np.flatnonzero(weight)
         points = (np.hstack([X, Y])[rows] - data.shift) / data.scale
         d = X.shape[1]
-        model = PenalisedGaussian.of_data(data, d, FLOOR)
-        law, free = self._start(moments, data, model, points, weight[rows])
+        law, model, free = self._start(moments, data, points, weight[rows])
         every = RowData(points, weight[rows], d)
         tol = self.tol / np.sqrt(every.n_rows)
         fit = fit_self_masked(every, law, model, free, max_iter=self.max_iter, tol=tol)
@@ -165,7 +165,7 @@ class SelfMaskedLR(NanRegressor):
         self._keep_curves(fit.law, curves, free, masked)
         return fit
 
-    def _start(self, moments, data: GaussianData, model, points, weight):
+    def _start(self, moments, data: GaussianData, points, weight):
         """Start at plain EM's law, flat curves and the regression of complete rows.
 
         With many rows, the fit of some of them is the start of the fit of all.
@@ -177,7 +177,7 @@ class SelfMaskedLR(NanRegressor):
         bias = np.where(masked, special.ndtri(np.where(masked, rate, 0.5)), 0.0)
         # with 2 of 5,000 values observed, slopes of 28 and an R2 of -89 came out
         free = masked & (weight @ ~mask >= CURVE_ROWS)
-        some = slice(None)
+        whole, some = data, slice(None)
         if len(points) >= 2 * START_ROWS:
             some = slice(None, None, len(points) // START_ROWS)
             Z = points[some]
@@ -188,18 +188,19 @@ class SelfMaskedLR(NanRegressor):
                 std=np.ones_like(data.scale),
             )
             data = GaussianData(moments, standard)
-        em = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)
-        whole = ~mask.any(axis=1)
+        held = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)
+        enough = PenalisedGaussian.of_data(whole, d, FLOOR)
+        model = held.model if rows_are_few(whole, d) else enough
+        full = ~mask.any(axis=1)
         mean, cov = with_complete_rows(
-            (em.mean, em.cov), points[whole], weight[whole], d, FLOOR
+            held.fit[:2], points[full], weight[full], d, FLOOR
         )
         law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
         if some != slice(None):
             few = RowData(points[some], weight[some], d)
-            law = fit_self_masked(
-                few, law, model, free, max_iter=self.max_iter, tol=START_TOL
-            ).law
-        return law, free
+            some_steps = {"max_iter": self.max_iter, "tol": START_TOL}
+            law = fit_self_masked(few, law, model, free, **some_steps).law
+        return law, model, free
 
     def _keep_law(self, law: SelfMaskedLaw, data: GaussianData, d: int) -> None:
         shift, scale, used = data.shift, data.scale, np.flatnonzero(self._used_)

@@ -9,6 +9,7 @@ made with a chance of at most 1 %, on skewed and binary columns too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -136,6 +137,34 @@ class Mechanism(NamedTuple):
     def mcar_rejected(self) -> bool:
         """Whether any claim speaks against values missing completely at random."""
         return bool(self.target or self.residual or self.features)
+
+    def merged(self, place: Sequence[int]) -> Mechanism:
+        """Return the evidence with feature j at place[j], the strongest of each place.
+
+        What a feature says about another one at the same place is left out.
+        """
+        p = None
+        if self.target_p is not None:
+            p = np.full(max(place, default=-1) + 1, np.nan)
+            for j, at in enumerate(place):
+                p[at] = np.fmin(p[at], self.target_p[j])
+        return self._replace(
+            target=_moved(self.target, place),
+            residual=_moved(self.residual, place),
+            features=_moved(self.features, place),
+            target_p=p,
+        )
+
+
+def _moved(relations: Sequence[Relation], place: Sequence[int]) -> list[Relation]:
+    """Return relations between places, the first of each pair: the strongest."""
+    found: dict[tuple, Relation] = {}
+    for relation in relations:
+        other = None if relation.other is None else place[relation.other]
+        moved = relation._replace(feature=place[relation.feature], other=other)
+        if moved.feature != moved.other:
+            found.setdefault((moved.feature, moved.other), moved)
+    return list(found.values())
 
 
 def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:

@@ -47,6 +47,17 @@ class Worth(NamedTuple):
         least = np.maximum(floor, 2 * self.standard_errors)
         return [int(j) for j in order if self.drops[j] > least[j]]
 
+    def merged(self, place: Sequence[int]) -> Worth:
+        """Return the worth with variable j at place[j], the largest of each place."""
+        n_places = max(place, default=-1) + 1
+        largest = [
+            max(np.flatnonzero(np.asarray(place) == at), key=lambda j: self.drops[j])
+            for at in range(n_places)
+        ]
+        return self._replace(
+            drops=self.drops[largest], standard_errors=self.standard_errors[largest]
+        )
+
 
 BY_LAW = "by the Gaussian law of the linear model: what is not linear does not count"
 HELD_OUT = (
@@ -118,10 +129,22 @@ def _inverse(V: NDArray) -> NDArray:
 
 
 class Fold(NamedTuple):
-    """A fitted model, and rows that it has not seen."""
+    """A fitted model, and rows that it has not seen.
+
+    Attributes
+    ----------
+    predict : callable
+    test : int ndarray
+        The rows that it has not seen.
+    X, variables : ndarray, optional
+        All rows as the model meets them, and the variable of each column, where they
+        are not those of the other folds: levels may be rare in one fold alone.
+    """
 
     predict: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     test: NDArray[np.intp]
+    X: NDArray[np.float64] | None = None
+    variables: NDArray[np.intp] | None = None
 
 
 def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
@@ -203,20 +226,23 @@ def _stage(rows: Rows, pool, j: int, n_draws: int, rng) -> _Stage:
 def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]:
     """Return squared errors without the variable minus those with it, by stage."""
     place = np.concatenate([stage.place for stage in stages])
-    without = np.concatenate([stage.hidden for stage in stages])[:, rows.variables]
+    hidden = np.concatenate([stage.hidden for stage in stages])
     variable = np.repeat([s.variable for s in stages], [len(s.place) for s in stages])
-    with_it = without & (rows.variables != variable[:, None])
-    X, y = rows.X[pool[place]], rows.y[pool[place]]
+    y = rows.y[pool[place]]
     growth = np.empty(len(place))
-    for k, fold in enumerate(
-        folds
-    ):  # one call of each model: boosting is slow to start
+    for k, fold in enumerate(folds):
+        # one call of each model: boosting is slow to start
         here = np.flatnonzero(owner[place] == k)
-        if len(here):
-            hide = np.concatenate([without[here], with_it[here]])
-            twice = np.concatenate([here, here])
-            error = (fold.predict(np.where(hide, np.nan, X[twice])) - y[twice]) ** 2
-            growth[here] = error[: len(here)] - error[len(here) :]
+        if not len(here):
+            continue
+        X = rows.X if fold.X is None else fold.X
+        own = rows.variables if fold.variables is None else fold.variables
+        without = hidden[here][:, own]
+        with_it = without & (own != variable[here][:, None])
+        hide = np.concatenate([without, with_it])
+        twice = X[np.concatenate([pool[place[here]]] * 2)]
+        error = (fold.predict(np.where(hide, np.nan, twice)) - np.tile(y[here], 2)) ** 2
+        growth[here] = error[: len(here)] - error[len(here) :]
     return np.split(growth, np.cumsum([len(s.place) for s in stages])[:-1])
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.gaussian.covariances import inverse_of_triangular
+from missfit.gaussian.covariances import inverse_of_positive
 from missfit.gaussian.pattern_chunks import PatternChunk, missing_index
 
 
@@ -36,15 +36,34 @@ class PrecisionLaw:
         return cls((precision + precision.swapaxes(-1, -2)) / 2)
 
     def condition(self, chunk: PatternChunk):
-        """Return V, B and log det Omega_uu of each pattern."""
+        """Return V, B and log det Omega_uu of each pattern.
+
+        B is None for patterns kept as rows, which `guess` fills without it: it costs u
+        d numbers for each pattern, and u^2 d operations.
+        """
         mis = chunk.missing
         block = self.precision[..., mis[:, :, None], mis[:, None, :]]
-        root = np.linalg.cholesky(block)
-        half = inverse_of_triangular(root)
-        V = half.swapaxes(-1, -2) @ half
+        V, log_det_mis = inverse_of_positive(block)
+        if chunk.scatter is None:
+            return V, None, log_det_mis
         B = -(V @ self.precision[..., mis, :]) * chunk.observed[:, None, :]
-        log_root = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
-        return V, B, 2 * log_root
+        return V, B, log_det_mis
+
+    def guess(self, chunk: PatternChunk, seen, V, B):
+        """Return B r = -V Omega_uo r of each point, r its observed part."""
+        if B is not None:
+            return (B @ seen[..., None])[..., 0]
+        of_point = chunk.pattern_of_point
+        pull = np.take_along_axis(
+            seen @ self.precision,
+            np.broadcast_to(
+                chunk.missing[of_point], (*seen.shape[:-1], chunk.missing.shape[1])
+            ),
+            axis=-1,
+        )
+        one_each = len(of_point) == len(chunk.missing)
+        V_of_point = V if one_each else V[..., of_point, :, :]
+        return -(V_of_point @ pull[..., None])[..., 0]
 
     def log_likelihood(self, chunk: PatternChunk, filled, B, cross, log_det_mis):
         """Log-likelihood of each pattern's rows, filled with their conditional means.
@@ -85,6 +104,12 @@ class CovarianceLaw:
         np.put_along_axis(B, np.broadcast_to(obs[:, None, :], slope.shape), slope, 2)
         return V, B, np.nan
 
+    def guess(self, chunk: PatternChunk, seen, V, B):
+        """Return B r of each point, r its observed part."""
+        if chunk.scatter is None:
+            B = B[chunk.pattern_of_point]
+        return (B @ seen[..., None])[..., 0]
+
     def log_likelihood(self, chunk: PatternChunk, filled, B, cross, log_det_mis):
         """Return NaN: not needed where this law is."""
         return np.full(len(chunk.count), np.nan)
@@ -95,8 +120,8 @@ class Completion(NamedTuple):
 
     filled: NDArray[np.float64]  # (..., p, k) points about the mean, B r where missing
     V: NDArray[np.float64]  # (..., b, u, u) Var(X_u | X_o)
-    B: NDArray[np.float64]  # (..., b, u, k) slopes of X_u on X_o
-    cross: NDArray[np.float64]  # (..., b, u, k) B times the scatter, if there is one
+    B: NDArray[np.float64] | None  # (..., b, u, k) slopes of X_u on X_o, if needed
+    cross: NDArray[np.float64] | None  # (..., b, u, k) B times the scatter, likewise
     log_likelihood: NDArray[np.float64]  # (..., b) of each pattern's rows
 
 
@@ -109,14 +134,13 @@ def complete(chunk: PatternChunk, mean, law) -> Completion:
     *stack, k = mean.shape
     of_point = chunk.pattern_of_point
     filled = (chunk.points - mean[..., None, :]) * chunk.observed[of_point]
-    V, B, cross = (np.zeros((*stack, b, u, size)) for size in (u, k, k))
+    V = np.zeros((*stack, b, u, u))
+    B = cross = None if chunk.scatter is None else np.zeros((*stack, b, u, k))
     log_det_mis = np.zeros(b)
     if u:
         V, B, log_det_mis = law.condition(chunk)
-        B_of_point = B if chunk.scatter is not None else B[..., of_point, :, :]
-        guess = (B_of_point @ filled[..., None])[..., 0]
         place = np.arange(len(of_point))[:, None], chunk.missing[of_point]
-        filled[..., *place] = guess
+        filled[..., *place] = law.guess(chunk, filled, V, B)
         if chunk.scatter is not None:
             cross = B @ chunk.scatter
     log_likelihood = law.log_likelihood(chunk, filled, B, cross, log_det_mis)
@@ -135,7 +159,7 @@ def completed_sums(
     weighted = (chunk.weight * share[..., chunk.pattern_of_point])[..., None] * filled
     second = weighted.swapaxes(-1, -2) @ filled
     inner = (chunk.count * share)[..., None, None] * V
-    if chunk.scatter is not None:
+    if chunk.scatter is not None and B is not None and cross is not None:
         flat = chunk.scatter.reshape(len(chunk.scatter), -1)
         second += (share @ flat).reshape(*stack, k, k)
         cross = share[..., None, None] * cross
@@ -144,6 +168,12 @@ def completed_sums(
         second += rows + rows.swapaxes(-1, -2)
     second += _add_blocks(chunk.missing, inner, k)
     return weighted.sum(axis=-2), second
+
+
+def spread_left(chunk: PatternChunk, completion: Completion) -> NDArray[np.float64]:
+    """Sum over a chunk's rows of the covariance of what each misses."""
+    V, k = completion.V, chunk.points.shape[1]
+    return _add_blocks(chunk.missing, chunk.count[:, None, None] * V, k)
 
 
 def _add_blocks(index, blocks, k: int) -> NDArray:

@@ -11,11 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import linalg, special
 
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 from missfit.moments.patterns import group_rows
+
+# Features and patterns from which it pays to invert the covariance once and a block for
+# each pattern, and the least eigenvalue, in standard units, that makes it exact enough.
+WIDE, WORTH_INVERTING = 64, 8
+LEAST_EIGENVALUE = 1e-8
 
 
 def condition(
@@ -66,11 +71,17 @@ def conditional_maps(
     gamma = np.linalg.solve(_observed_block(cov, patterns), pull_obs[:, :, None])
     gamma = np.where(patterns, 0.0, gamma[:, :, 0])
     variance = ((pull * beta_mis) - (gamma * pull_obs)).sum(axis=1)
+    return _maps_about(mean, beta0, beta, gamma, patterns, np.maximum(variance, 0.0))
+
+
+def _maps_about(mean, beta0, beta, gamma, patterns, variance) -> AffineMaps:
+    """Return beta_o'x_o + beta_u'mu_u + gamma'(x_o - mu_o) of each pattern."""
+    beta_mis = np.where(patterns, beta, 0.0)
     return AffineMaps(
         patterns,
         beta0 + ((beta_mis - gamma) * mean).sum(axis=1),
         np.where(patterns, 0.0, beta) + gamma,
-        np.maximum(variance, 0.0),
+        variance,
     )
 
 
@@ -108,14 +119,45 @@ def regression_maps(
     variance = np.empty(shape)
     maps = AffineMaps(patterns, np.empty(shape), np.empty((*shape, d)), variance)
     shift, scale, mean, cov = law
-    for block in blocks(len(patterns), d * d):
+    maps_of = conditional_maps
+    if d >= WIDE and len(patterns) >= WORTH_INVERTING and patterns.mean() < 0.5:
+        maps_of = maps_by_precision
+    for block in blocks(len(patterns), d * d if maps_of is conditional_maps else d):
         for k in range(t):
             offset = intercept[k] + coef[k] @ shift
-            part = conditional_maps(mean, cov, offset, coef[k] * scale, patterns[block])
+            part = maps_of(mean, cov, offset, coef[k] * scale, patterns[block])
             maps.coef[block, k] = part.coef / scale
             maps.intercept[block, k] = part.intercept - maps.coef[block, k] @ shift
             variance[block, k] = part.variance + residual_variance[k]
     return maps
+
+
+def maps_by_precision(
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    beta0: float,
+    beta: NDArray[np.float64],
+    patterns: NDArray[np.bool_],
+) -> AffineMaps:
+    """`conditional_maps` of one Gaussian by its precision Omega = cov^-1.
+
+    S_oo^-1 S_ou = -Omega_ou Omega_uu^-1 and Var(X_u | X_o) = Omega_uu^-1: each pattern
+    costs the block that it misses (1,000 rows that miss a fifth of 200 features .06 s,
+    not .4). A covariance too near a singular one is left to `conditional_maps`.
+    """
+    if np.linalg.eigvalsh(cov)[0] < LEAST_EIGENVALUE:
+        return conditional_maps(mean, cov, beta0, beta, patterns)
+    precision = np.linalg.inv(cov)
+    gamma, variance = np.zeros(patterns.shape), np.zeros(len(patterns))
+    for row, pattern in enumerate(patterns):
+        mis = np.flatnonzero(pattern)
+        if mis.size:
+            factor = linalg.cho_factor(precision[np.ix_(mis, mis)])
+            pull = linalg.cho_solve(factor, beta[mis])
+            gamma[row] = -(pull @ precision[mis])
+            variance[row] = beta[mis] @ pull
+    gamma[patterns] = 0.0
+    return _maps_about(mean, beta0, beta, gamma, patterns, variance)
 
 
 def observed_log_density(

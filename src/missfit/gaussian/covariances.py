@@ -4,8 +4,45 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
 
 MANY = 16  # triangles that are quicker inverted together than by LAPACK one by one
+# Rows from which LAPACK's inverse of each matrix, by its Cholesky factor, is quicker
+# than that of a batch: a matrix takes 21 us instead of 26 with 40 rows, 126 instead of
+# 327 with 100, 9 instead of 7 with 25.
+LARGE = 32
+
+
+def inverse_of_positive(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the inverses of positive definite matrices, batched, and log det of each.
+
+    >>> inverse, log_det = inverse_of_positive(np.array([[4.0, 0.0], [0.0, 16.0]]))
+    >>> inverse.tolist(), float(np.exp(log_det).round(9))
+    ([[0.25, 0.0], [0.0, 0.0625]], 64.0)
+    """
+    if matrix.shape[-1] >= LARGE:
+        return _inverses_one_by_one(matrix)
+    root = np.linalg.cholesky(matrix)
+    half = inverse_of_triangular(root)
+    log_root = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+    return half.swapaxes(-1, -2) @ half, 2 * log_root
+
+
+def _inverses_one_by_one(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Invert each of a batch by LAPACK's potrf and potri."""
+    u = matrix.shape[-1]
+    inverse, log_det = np.empty_like(matrix), np.empty(matrix.shape[:-2])
+    potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
+    above = np.triu_indices(u, 1)
+    for place in np.ndindex(matrix.shape[:-2]):
+        root, failed = potrf(matrix[place].T, lower=0)
+        if failed:
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        log_det[place] = 2 * np.log(root.diagonal()).sum()
+        half_filled, _ = potri(root, lower=0, overwrite_c=1)
+        inverse[place] = half_filled.T  # whose lower triangle holds the inverse
+    inverse[..., above[0], above[1]] = inverse[..., above[1], above[0]]
+    return inverse, log_det
 
 
 def inverse_of_triangular(root: NDArray) -> NDArray:
@@ -44,16 +81,19 @@ def at_least(residual: NDArray[np.float64], floor: float) -> NDArray[np.float64]
     return raised @ vectors.swapaxes(-1, -2)
 
 
-def regression_slopes(inner, cross):
-    """Solve inner @ slopes = cross; least norm in directions without variance.
+def regression_slopes(inner, cross, ridge: float | NDArray = 0.0):
+    """Solve (inner + ridge I) @ slopes = cross; least norm where nothing varies.
 
-    The cut is far above rounding, so that what rounding adds to a singular matrix is
+    ``ridge`` may be one for each column of ``cross``; an infinite one makes its slopes
+    0. The cut is far above rounding, so that what rounding adds to a singular matrix is
     never taken for variance.
     """
     values, vectors = np.linalg.eigh(inner)
-    usable = values > 1e-10 * np.maximum(values[..., -1:], np.finfo(float).tiny)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=usable)
-    return vectors @ (inverse[..., None] * (vectors.swapaxes(-1, -2) @ cross))
+    total = values[..., None] + np.atleast_1d(ridge)[..., None, :]
+    largest = total.max(axis=-2, keepdims=True, initial=np.finfo(float).tiny)
+    usable = total > 1e-10 * largest
+    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
+    return vectors @ (inverse * (vectors.swapaxes(-1, -2) @ cross))
 
 
 def log_of_positive(matrix):

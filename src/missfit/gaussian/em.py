@@ -7,7 +7,7 @@ both.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from missfit.gaussian.covariances import (
     set_apart,
 )
 from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
-from missfit.moments.ridge import pseudo_rows
 
 # Safe from d = 10 to d = 50, on the published tables and wider ones: without any, R2
 # falls to .56 at d = 50 and 500 rows; 2 rows gain 7.5e-4 at d = 10 and 750 rows, but
@@ -74,11 +73,12 @@ def e_step(
     def expect(chunk: PatternChunk) -> ExpectedMoments:
         return _chunk_moments(chunk, mean, law)
 
-    first, second, log_likelihood = zip(*data.map_chunks(expect), strict=True)
-    total = np.sum(second, axis=0)
-    return ExpectedMoments(
-        np.sum(first, axis=0), (total + total.T) / 2, float(np.sum(log_likelihood))
-    )
+    first, second, log_likelihood = np.zeros(len(mean)), np.zeros_like(cov), 0.0
+    for part in data.each_chunk(expect):  # k^2 numbers each: not all kept at once
+        first += part.first
+        second += part.second
+        log_likelihood += part.log_likelihood
+    return ExpectedMoments(first, (second + second.T) / 2, log_likelihood)
 
 
 def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
@@ -93,9 +93,10 @@ class PenalisedGaussian:
 
     The covariance of X has an inverse Wishart prior worth ``prior_rows`` rows of
     uncorrelated features, in standard units, and the regression of y on X is fitted as
-    if ``slope_rows`` such rows had y at its mean. It leaves a variance of at least
-    ``floor`` times that of y. Without them the likelihood of a noise-free target has no
-    bound, and few rows in many dimensions overfit.
+    if ``slope_rows`` such rows had y at its mean: one number, or one for each target;
+    infinitely many keep y apart. It leaves a variance of at least ``floor`` times that
+    of y. Without them the likelihood of a noise-free target has no bound, and few rows
+    in many dimensions overfit.
 
     A feature without two different values says nothing of the others: it is held at
     variance 1, without covariances, so that its slope is exactly 0.
@@ -107,7 +108,7 @@ class PenalisedGaussian:
         prior_rows: float,
         floor: float,
         *,
-        slope_rows: float = 0.0,
+        slope_rows: float | NDArray[np.float64] = 0.0,
         silent: NDArray[np.bool_] | None = None,
     ):
         self.d = n_features
@@ -119,12 +120,8 @@ class PenalisedGaussian:
 
     @classmethod
     def of_data(cls, data: GaussianData, n_features: int, floor: float):
-        """Return the model that suits the rows of a table and its columns."""
-        varies = data.varies[:n_features]
-        more = pseudo_rows(data.n_rows, int(varies.sum()))
-        return cls(
-            n_features, PRIOR_ROWS + more, floor, slope_rows=more, silent=~varies
-        )
+        """Return the model for a table with rows enough for each feature."""
+        return cls(n_features, PRIOR_ROWS, floor, silent=~data.varies[:n_features])
 
     def m_step(self, expected: ExpectedMoments, mean, n_rows: float):
         """Mean and covariance that maximise the expected log-posterior."""
@@ -134,8 +131,7 @@ class PenalisedGaussian:
         shift[self.silent] = 0.0
         set_apart(cov, self.silent)
         inner, cross = cov[:d, :d], cov[:d, d:]
-        ridge = self.slope_rows / n_rows * np.eye(d)
-        slopes = regression_slopes(inner + ridge, cross)
+        slopes = regression_slopes(inner, cross, self.slope_rows / n_rows)
         # of the rows and of the pseudo-rows
         residual = at_least(cov[d:, d:] - slopes.T @ cross, self.floor)
         total = n_rows + self.prior_rows
@@ -152,12 +148,21 @@ class PenalisedGaussian:
         half = np.linalg.inv(root)
         log_det = 2 * np.log(np.diag(root)).sum()
         height = -self.prior_rows / 2 * (log_det + np.sum(half**2))
-        if self.slope_rows:
+        if np.any(self.slope_rows):
             slopes = half.T @ (half @ cross)
             residual = cov[self.d :, self.d :] - slopes.T @ cross
-            pull = np.trace(np.linalg.solve(residual, slopes.T @ slopes))
-            height -= self.slope_rows / 2 * pull
+            height += self.log_prior_of_slopes(slopes, residual)
         return height
+
+    def log_prior_of_slopes(self, slopes, residual) -> Any:
+        """Log-density of the slopes (d, t) given what they leave, up to a constant.
+
+        Of a stack of them there is one for each.
+        """
+        finite = np.where(np.isinf(self.slope_rows), 0.0, self.slope_rows)
+        pulled = slopes * np.sqrt(finite)
+        inner = np.linalg.solve(residual, pulled.swapaxes(-1, -2) @ pulled)
+        return -np.trace(inner, axis1=-2, axis2=-1) / 2
 
 
 class GaussianFit(NamedTuple):

@@ -136,9 +136,9 @@ class PenalisedMixture:
         spread = (count[..., None] * gap).swapaxes(-1, -2) @ gap
         pooled = (centred.sum(axis=-3) + spread) / total[..., None]
         set_apart(pooled, self.one.silent)
-        ridge = self.one.slope_rows / total[..., None] * np.eye(d)
         cross = pooled[..., :d, d:]
-        slopes = regression_slopes(pooled[..., :d, :d] + ridge, cross)
+        ridge = self.one.slope_rows / total
+        slopes = regression_slopes(pooled[..., :d, :d], cross, ridge)
         residual = pooled[..., d:, d:] - slopes.swapaxes(-1, -2) @ cross
         intercept = centre[..., d:] - (centre[..., None, :d] @ slopes)[..., 0, :]
         return intercept, slopes, at_least(residual, self.floor)
@@ -149,12 +149,10 @@ class PenalisedMixture:
         log_det = 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=(-1, -2))
         inner = np.linalg.solve(law.cov, self.prior_cov)
         spread = np.trace(inner, axis1=-2, axis2=-1).sum(axis=-1)
-        square = law.slopes.swapaxes(-1, -2) @ law.slopes
-        pull = np.trace(np.linalg.solve(law.residual, square), axis1=-2, axis2=-1)
         return (
             np.log(law.share).sum(axis=-1)
             - self.prior_rows / 2 * (log_det + spread)
-            - self.one.slope_rows / 2 * pull
+            + self.one.log_prior_of_slopes(law.slopes, law.residual)
         )
 
 

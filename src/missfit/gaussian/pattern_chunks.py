@@ -83,12 +83,14 @@ class GaussianData:
         is_condensed[moments.condensed] = True
         starts = np.searchsorted(moments.pattern_of_row, np.arange(len(moments) + 1))
         position = np.cumsum(is_condensed) - 1
-        size = max(1, CHUNK_DOUBLES // self.n_columns**2)
         for condensed in (True, False):
             for u in range(moments.n_features + 1):
                 group = np.flatnonzero((is_condensed == condensed) & (n_missing == u))
-                for first in range(0, len(group), size):
-                    index = group[first : first + size]
+                doubles = np.full(len(group), self.n_columns**2)
+                if not condensed:
+                    n_rows = starts[group + 1] - starts[group]
+                    doubles = np.maximum(4 * u * u, n_rows * self.n_columns)
+                for index in _cut(group, doubles):
                     if condensed:
                         yield self._condensed_chunk(
                             moments, patterns[index], index, position[index]
@@ -136,8 +138,18 @@ class GaussianData:
 
     def map_chunks(self, work: Callable[[PatternChunk], Any]) -> list[Any]:
         """Return ``work`` of every chunk, in the order of the chunks."""
+        return list(self.each_chunk(work))
+
+    def each_chunk(self, work: Callable[[PatternChunk], Any]) -> Iterator[Any]:
+        """Yield ``work`` of every chunk, in the order of the chunks."""
         # numpy's linear algebra lets go of the interpreter lock
-        return list((self._pool.map if self._pool else map)(work, self.chunks))
+        return iter((self._pool.map if self._pool else map)(work, self.chunks))
+
+
+def _cut(items: NDArray[np.intp], doubles: NDArray) -> list[NDArray[np.intp]]:
+    """Cut items into consecutive parts of some `CHUNK_DOUBLES` doubles each."""
+    part = np.cumsum(doubles) // CHUNK_DOUBLES
+    return np.split(items, np.flatnonzero(np.diff(part)) + 1) if len(items) else []
 
 
 def missing_index(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:

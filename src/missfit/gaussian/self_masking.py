@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +153,8 @@ def _inverses(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Invert positive definite matrices (n, u, u), many small ones all at once."""
     n, u, _ = matrices.shape
     if n < MANY or u > SMALL:
-        return np.linalg.inv(matrices)
+        inverse: Any = np.linalg.inv(matrices)
+        return inverse
     last = np.ascontiguousarray(np.moveaxis(matrices, 0, -1))
     return np.ascontiguousarray(np.moveaxis(swept_inverse(last)[0], -1, 0))
 

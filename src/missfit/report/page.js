@@ -11,6 +11,20 @@
       ? a.localeCompare(b, undefined, { numeric: true }) : x - y;
     return sign * gap;
   };
+  // A table shows the rows that hold all the words typed; without words, its first
+  // rows until a button shows all.
+  const refresh = (table) => {
+    const box = table.closest(".tablebox");
+    const field = box && box.querySelector("input.filter");
+    const more = box && box.querySelector("button.more");
+    const words = field ? field.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+    const most = more && !more.hidden && !words.length ? Number(more.dataset.first) : Infinity;
+    [...table.tBodies[0].rows].forEach((row, i) => {
+      const cells = [...row.cells].map((cell) => cell.textContent.toLowerCase());
+      const text = cells.join(" ");
+      row.hidden = i >= most || !words.every((word) => text.includes(word));
+    });
+  };
   for (const table of document.querySelectorAll("table.sortable")) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, i) => head.querySelector("button").addEventListener("click", () => {
@@ -20,17 +34,34 @@
       const rows = [...table.tBodies[0].rows];
       rows.sort((a, b) => compare(value(a, i), value(b, i), up ? 1 : -1));
       table.tBodies[0].append(...rows);
+      refresh(table);
     }));
+    const box = table.closest(".tablebox");
+    for (const field of box.querySelectorAll("input.filter")) {
+      field.addEventListener("input", () => refresh(table));
+    }
+    for (const more of box.querySelectorAll("button.more")) {
+      more.addEventListener("click", () => { more.hidden = true; refresh(table); });
+    }
+    refresh(table);
   }
-  for (const field of document.querySelectorAll("input.filter")) {
-    field.addEventListener("input", () => {
-      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      for (const row of field.parentElement.querySelectorAll("tbody tr")) {
-        const cells = [...row.cells].map((cell) => cell.textContent.toLowerCase());
-        const text = cells.join(" ");
-        row.hidden = !words.every((word) => text.includes(word));
-      }
-    });
+  // the contents mark the section that is read
+  const links = new Map([...document.querySelectorAll("nav a")].map(
+    (link) => [decodeURIComponent(link.hash.slice(1)), link]));
+  const mark = () => {
+    let now = null;
+    for (const id of links.keys()) {
+      const part = document.getElementById(id);
+      if (part && part.getBoundingClientRect().top < window.innerHeight / 3) now = id;
+    }
+    for (const [id, link] of links) {
+      if (id === now) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  };
+  if (links.size) {
+    document.addEventListener("scroll", mark, { passive: true });
+    mark();
   }
   const artists = (name) => [...document.querySelectorAll("[data-series]")].filter(
     (el) => (el.dataset.series + ":").startsWith("series:" + name + ":"));

@@ -11,75 +11,84 @@ True
 
 from __future__ import annotations
 
-import html
 import io
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
+from missfit.markup import (
+    DASH,
+    Column,
+    Html,
+    element,
+    escaped,
+    facts,
+    joined,
+    number,
+    paragraph,
+    plain_table,
+)
 from missfit.writing import whole_file
 
-DASH = "\N{EN DASH}"  # shown where a value is missing
+# Colours that follow the page, which may be light or dark.
+COLOURS = {
+    "#000000": "currentColor",
+    "#ffffff": "var(--paper)",
+    "#2b6cb0": "var(--blue)",
+    "#c05621": "var(--orange)",
+    "#8a94a0": "var(--grey)",
+    "#2f855a": "var(--green)",
+    "#6b46c1": "var(--purple)",
+    "#e4eaf1": "var(--cell)",
+}
+GROWTH = 1.3  # how far a figure is drawn larger on a wide page: its text is then 16 px
+SHRINKAGE = (
+    0.68  # how far a figure shrinks before it is scrolled: its text is then 8 px
+)
+__all__ = [
+    "DASH",
+    "Column",
+    "Html",
+    "Section",
+    "data",
+    "element",
+    "escaped",
+    "facts",
+    "figure",
+    "inline_svg",
+    "joined",
+    "number",
+    "page",
+    "paragraph",
+    "section",
+    "side_by_side",
+    "switches",
+    "table",
+    "tiles",
+    "write_page",
+]
 
 
-class Html(str):
-    """Text that is HTML already."""
+class Section(Html):
+    """A part of the page; its heading is listed among the contents of the page."""
+
+    heading: str
+    anchor: str
 
 
-def escaped(value: Any) -> Html:
-    """Return a value as HTML; text is escaped, `Html` is kept.
+def section(heading: str, *content: Any) -> Section:
+    """Return a part of the page under a heading, with an address of its own.
 
-    >>> escaped('<b> & "q"')
-    '&lt;b&gt; &amp; &quot;q&quot;'
+    >>> section("Where it errs").anchor
+    'where-it-errs'
     """
-    return value if isinstance(value, Html) else Html(html.escape(str(value)))
-
-
-def element(tag: str, *content: Any, **attributes: Any) -> Html:
-    """Return an element; ``class_`` and ``data_x`` become class and data-x.
-
-    >>> element("p", "1 < 2", class_="note")
-    '<p class="note">1 &lt; 2</p>'
-    """
-    names = {name: name.rstrip("_").replace("_", "-") for name in attributes}
-    given = "".join(
-        f' {names[name]}="{html.escape(str(value))}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
-    return Html(f"<{tag}{given}>{joined(content)}</{tag}>")
-
-
-def joined(parts: Iterable[Any]) -> Html:
-    """Return parts one after the other, escaped."""
-    return Html("".join(map(escaped, parts)))
-
-
-def paragraph(*content: Any, class_: str | None = None) -> Html:
-    """Return a paragraph."""
-    return element("p", *content, class_=class_)
-
-
-def section(heading: str, *content: Any) -> Html:
-    """Return a part of the page under a heading."""
-    return element("section", element("h2", heading), *content)
-
-
-def facts(pairs: Iterable[tuple[str, Any]]) -> Html:
-    """Return names and values, such as what was run and how long it took."""
-    items = [element("dt", name) + element("dd", value) for name, value in pairs]
-    return element("dl", *map(Html, items), class_="facts")
-
-
-class Column(NamedTuple):
-    """A column of a table; numbers are shown by ``format`` and sort as numbers."""
-
-    name: str
-    format: str = ""
+    anchor = re.sub(r"\W+", "-", heading.lower()).strip("-")
+    whole = Section(element("section", element("h2", heading), *content, id=anchor))
+    whole.heading, whole.anchor = heading, anchor
+    return whole
 
 
 def table(
@@ -89,6 +98,7 @@ def table(
     caption: str = "",
     name: str | None = None,
     filtered: bool = False,
+    first: int | None = None,
 ) -> Html:
     """Return a table whose columns sort by a click on their heads.
 
@@ -102,40 +112,44 @@ def table(
         Id of the table.
     filtered : bool
         Put a field above it that keeps the rows which hold all the words typed.
+    first : int, optional
+        Show this many rows at first, and a button that shows all of them.
     """
-    head = element(
-        "tr",
-        *(
-            element("th", element("button", c.name, type="button"), scope="col")
-            for c in columns
-        ),
+    rows = list(rows)
+    whole = plain_table(
+        columns, rows, caption=caption, name=name, class_="sortable", head="button"
     )
-    body = [
-        element(
-            "tr",
-            *(_cell(value, c.format) for value, c in zip(row, columns, strict=True)),
-        )
-        for row in rows
-    ]
-    parts = [element("caption", element("span", caption))] if caption else []
-    parts += [element("thead", head), element("tbody", *body)]
-    whole = element("table", *parts, id=name, class_="sortable")
     field = (
         Html('<input class="filter" type="search" placeholder="filter rows" ')
         + Html('aria-label="filter rows">')
         if filtered
         else ""
     )
-    scroll = element("div", whole, class_="scroll")
-    return element("div", Html(field), scroll, class_="tablebox")
+    more = ""
+    if first is not None and len(rows) > first:
+        words = f"show all {len(rows):,} rows"
+        more = element("button", words, type="button", class_="more", data_first=first)
+    scroll = element("div", whole, class_="scroll", tabindex="0")
+    return element("div", Html(field), scroll, more, class_="tablebox")
 
 
-def _cell(value: Any, spec: str) -> Html:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return element("td", DASH, data_value="", class_="number")
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return element("td", format(value, spec), data_value=value, class_="number")
-    return element("td", value)
+def tiles(items: Iterable[tuple[str, str, str]]) -> Html:
+    """Return the few numbers that count: what each is, its value, and a remark."""
+    parts = [
+        element(
+            "div",
+            element("span", name, class_="what"),
+            element("strong", value),
+            element("span", remark, class_="remark"),
+        )
+        for name, value, remark in items
+    ]
+    return element("div", *parts, class_="tiles")
+
+
+def side_by_side(*figures: Html) -> Html:
+    """Return figures beside each other where the page is wide enough."""
+    return element("div", *figures, class_="pair")
 
 
 def figure(picture: Any, caption: Any, *, name: str) -> Html:
@@ -147,18 +161,20 @@ def figure(picture: Any, caption: Any, *, name: str) -> Html:
 
     Parameters
     ----------
-    picture : matplotlib.figure.Figure or str
+    picture : matplotlib.figure.Figure or str, or a pair of them
+        Of a pair, the first is shown on a wide page and the second on a phone.
     caption : str or Html
     name : str
         Unique on the page; ids of the SVG begin with it.
     """
-    svg = picture if isinstance(picture, str) else _svg(picture)
-    return element(
-        "figure",
-        element("div", inline_svg(svg, name), class_="scroll"),
-        element("figcaption", caption),
-        id=name,
-    )
+    pictures = picture if isinstance(picture, tuple) else (picture,)
+    classes = ("scroll wide", "scroll narrow") if len(pictures) == 2 else ("scroll",)
+    parts = []
+    for one, class_ in zip(pictures, classes, strict=True):
+        svg = one if isinstance(one, str) else _svg(one)
+        own = f"{name}-narrow" if "narrow" in class_ else name
+        parts.append(element("div", inline_svg(svg, own), class_=class_))
+    return element("figure", *parts, element("figcaption", caption), id=name)
 
 
 def _svg(fig) -> str:
@@ -185,7 +201,8 @@ def inline_svg(svg: str, name: str) -> Html:
     )
     svg = re.sub(r'href="#', f'href="#{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
-    svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--paper)")
+    for colour, name_of_colour in COLOURS.items():
+        svg = svg.replace(colour, name_of_colour)
     # the size of the page, not of the paper
     svg = re.sub(r'<svg([^>]*?) height="[^"]*"', r"<svg\1", svg, count=1)
     svg = re.sub(r'<svg([^>]*?) width="([\d.]+)pt"', _style_width, svg, count=1)
@@ -193,11 +210,11 @@ def inline_svg(svg: str, name: str) -> Html:
 
 
 def _style_width(match: re.Match) -> str:
-    """Let a figure shrink to half its size, and be scrolled below that."""
+    """Let a figure grow and shrink with the page; below that it is scrolled."""
     width = float(match[2]) * 4 / 3  # points to pixels
     return (
-        f'<svg{match[1]} style="width:100%;max-width:{width:.0f}px;'
-        f'min-width:{min(width / 2, 560):.0f}px" role="img"'
+        f'<svg{match[1]} style="width:100%;max-width:{GROWTH * width:.0f}px;'
+        f'min-width:{min(SHRINKAGE * width, 560):.0f}px" role="img"'
     )
 
 
@@ -240,10 +257,11 @@ def page(title: str, *content: Any, lead: Any = "", script: str = "") -> str:
     script : str
         JavaScript of this page, after that of all pages.
     """
+    head = [element("h1", title), paragraph(lead, class_="lead") if lead else ""]
     parts = [
-        element("h1", title),
-        paragraph(lead, class_="lead") if lead else "",
-        *content,
+        element("header", *head),
+        _contents(content),
+        element("div", *content, class_="content"),
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -252,6 +270,18 @@ def page(title: str, *content: Any, lead: Any = "", script: str = "") -> str:
         f"<body><main>{joined(parts)}</main>\n"
         f"<script>{_asset('page.js')}{script}</script></body></html>\n"
     )
+
+
+def _contents(content: Iterable[Any]) -> Html:
+    """Return links to the sections, or nothing where there are fewer than two."""
+    sections = [part for part in content if isinstance(part, Section)]
+    if len(sections) < 2:
+        return Html("")
+    links = [
+        element("li", element("a", part.heading, href=f"#{part.anchor}"))
+        for part in sections
+    ]
+    return element("nav", element("ol", *links), aria_label="Contents")
 
 
 def _asset(name: str) -> str:

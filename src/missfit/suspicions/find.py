@@ -62,7 +62,7 @@ def find_suspicions(
         *many_texts(look, named),
         *empties(look),
         *constants(look),
-        *same_columns(look),
+        *same_columns(look, named),
         *same_rows(look),
         *tails(look),
     ]

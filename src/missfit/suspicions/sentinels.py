@@ -33,6 +33,6 @@ def _suspicion(mark: str, features: list[Feature]) -> Suspicion:
     return Suspicion(
         "sentinel",
         names,
-        f"{mark} in {listed(names)} was taken as a mark for a missing value{others} If "
-        "it is a measurement, say so by another value in the file.",
+        f"{mark} in {listed(names)} was taken as a mark for a missing value{others} "
+        "Is it no measurement?",
     )

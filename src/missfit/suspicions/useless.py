@@ -83,14 +83,22 @@ def _tells(feature: Feature, look: Look) -> bool:
     return bool(abs(a.mean() - b.mean()) > INFORMATIVE * max(error, 1e-12))
 
 
-def same_columns(look: Look) -> list[Suspicion]:
+def same_columns(look: Look, known: set[str]) -> list[Suspicion]:
     """Return the columns that are copies of others, or the same in another unit.
 
     Numbers are copies where their correlation is 1 or -1 and the same rows are missing,
     categories where the same rows have the same level.
+
+    Parameters
+    ----------
+    look : Look
+    known : set of str
+        Columns of which something else is said already: numbers of the rows and their
+        dates may be the same, too.
     """
     copies: dict[str, list[str]] = {}
-    for block in _blocks_of_like(look.features):
+    features = [feature for feature in look.features if feature.name not in known]
+    for block in _blocks_of_like(features):
         scaled = np.column_stack([_scaled(f) for f in block])
         same = np.abs(scaled.T @ scaled) >= 1 - SAME
         first = same.argmax(axis=0)

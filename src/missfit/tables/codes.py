@@ -17,10 +17,10 @@ PADDED = 3  # digits from which 007 is a code; 07 may be a month or an hour
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_ID_WORDS = words_in("""id ids uuid guid pid uid rowid index idx key rownum serial""")
-_ID_WORDS |= {"identifier", "identnr", "rownames", "unnamed", "recordnumber"}
-_ID_NAMES = words_in("""no nr num number row record instant obs # n° rn sn""")
-_ID_NAMES |= {"order number", "row number", "customer number", "record number"}
+_ID_WORDS = words_in("id ids uuid guid uid rowid rownum identifier rownames unnamed")
+_ID_NAMES = words_in(  # as the whole name: a price index is no id
+    "index idx key serial pid no nr num number row record instant obs n° rn sn"
+) | {"order number", "row number", "customer number", "record number"}
 _TIME_WORDS = words_in(
     """t time date day days week month quarter year years yr hour minute second step
     period epoch age tick wave round"""
@@ -28,6 +28,10 @@ _TIME_WORDS = words_in(
 _CODE_WORDS = words_in(
     """zip zipcode postal postcode postalcode plz fips phone telephone fax isbn ean
     gtin upc iban ssn"""
+)
+
+_WITH_CODES = words_in(
+    "code codes no nr number num home work mobile customer shipping billing property us"
 )
 
 
@@ -43,10 +47,11 @@ def words_of(name: str) -> list[str]:
 def is_code_name(name: str) -> bool:
     """Whether a column is called as codes are that look like numbers.
 
-    >>> is_code_name("zip_code"), is_code_name("Phone"), is_code_name("price")
+    >>> is_code_name("zip_code"), is_code_name("Phone"), is_code_name("zip_income")
     (True, True, False)
     """
-    return not _CODE_WORDS.isdisjoint(words_of(name))
+    words = set(words_of(name))
+    return bool(words & _CODE_WORDS) and words <= _CODE_WORDS | _WITH_CODES
 
 
 def is_id_name(name: str) -> bool:
@@ -55,8 +60,8 @@ def is_id_name(name: str) -> bool:
     >>> is_id_name("house_id"), is_id_name("Unnamed: 0"), is_id_name("width")
     (True, True, False)
     """
-    words = words_of(name)
-    plain = name.strip().lower() in _ID_NAMES or " ".join(words) in _ID_NAMES
+    words, name = words_of(name), name.strip().lower()
+    plain = name in _ID_NAMES or " ".join(words) in _ID_NAMES or "#" in name
     return plain or not _ID_WORDS.isdisjoint(words)
 
 

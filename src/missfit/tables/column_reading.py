@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import is_missing
-from missfit.tables.columns import DAY, Column, days_of_object, shown
-from missfit.tables.date_text import FORMATS, ClockFormat, DateFormat
+from missfit.tables.columns import DAY, Column, days_of_object, hours_of_object, shown
+from missfit.tables.date_text import ClockFormat, DateFormat
 from missfit.tables.marks import is_mark, is_mark_beside, is_sign, truth
 from missfit.tables.number_text import NumberFormat
 
@@ -96,6 +96,9 @@ class ColumnReading:
         How many values were missing, with those taken as missing.
     notes : tuple of str
         What a reader of the table should know, as sentences without a full stop.
+    spellings : mapping of str to str
+        Of levels that are written in several ways, such as Paris and PARIS: the most
+        frequent way, by the level in small letters.
     """
 
     name: str
@@ -106,6 +109,7 @@ class ColumnReading:
     example: str = ""
     missing: int = 0
     notes: tuple[str, ...] = ()
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
     def describe(self) -> str:
         """Return the kind, and how it is written.
@@ -134,10 +138,12 @@ class ColumnReading:
 
     def levels(self, column: Column) -> list[str | None]:
         """Text of each distinct value of a column of objects, None for missing ones."""
-        return [
+        levels = (
             None if level is None or self.is_mark(level) else _level(level)
             for level in column.levels()
-        ]
+        )
+        known = self.spellings
+        return [one and known.get(one.casefold(), one) for one in levels]
 
     def numbers(self, column: Column) -> Numbers:
         """Return a column of numbers, truth values or dates as numbers."""
@@ -214,7 +220,8 @@ class ColumnReading:
             except OverflowError:  # an integer of more than 308 digits
                 return np.nan
             return number if self.kind != "boolean" or number in (0, 1) else np.nan
-        return np.nan
+        hours = hours_of_object(value) if self.kind == "number" else None
+        return np.nan if hours is None else hours
 
     def misfits(self, column: Column, unfit: NDArray[np.bool_]) -> Misfits | None:
         """Return the values of the rows that do not fit, None where all do."""
@@ -235,40 +242,9 @@ class ColumnReading:
             int((~column.missing).sum()),
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data from which `from_json` makes the same reading."""
-        plain: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        if self.format is not None:
-            plain["format"] = {"of": FORMAT_NAMES[type(self.format)]}
-            plain["format"] |= _plain(asdict(self.format))
-        plain |= {"marks": list(self.marks), "sentinels": list(self.sentinels)}
-        plain |= {"example": self.example, "missing": self.missing}
-        return {**plain, "notes": list(self.notes)}
-
-    @classmethod
-    def from_json(cls, plain: Any) -> ColumnReading:
-        """Return the reading of `as_json`; raise ValueError for any other data."""
-        _check(isinstance(plain, Mapping), "a column is no table of names and values")
-        _check(plain.get("kind") in KINDS, f"the kind {str(plain.get('kind'))[:40]!r}")
-        missing = plain.get("missing")
-        _check(type(missing) is int and missing >= 0, f"{missing!r} missing values")
-        sentinels = _list(plain, "sentinels", (int, float))
-        form = plain.get("format")
-        return cls(
-            _text(plain.get("name")),
-            plain["kind"],
-            None if form is None else _format(form),
-            tuple(_text(mark) for mark in _list(plain, "marks", (str,))),
-            tuple(_number(value) for value in sentinels),
-            _text(plain.get("example")),
-            missing,
-            tuple(_text(note) for note in _list(plain, "notes", (str,))),
-        )
-
 
 PLAIN = NumberFormat()
 ISO = DateFormat(("%Y-%m-%d",))
-FORMAT_NAMES = {NumberFormat: "number", DateFormat: "date", ClockFormat: "clock"}
 
 
 def _level(text: str) -> str:
@@ -280,56 +256,3 @@ def _level(text: str) -> str:
     text = " ".join(text.split())
     whole = text.removesuffix(".0")
     return whole if whole.removeprefix("-").isdigit() else text
-
-
-def _plain(content: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in content.items()
-    }
-
-
-def _format(plain: Any) -> Format:
-    """Return the format of plain data, which must be as it is written."""
-    _check(isinstance(plain, Mapping), "a format is no table of names and values")
-    what = plain.get("of")
-    if what == "clock":
-        return ClockFormat()
-    if what == "date":
-        formats = _list(plain, "formats", (str,))
-        _check(bool(formats) and set(formats) <= set(FORMATS), "a format of dates")
-        year = plain.get("first_year")
-        _check(type(year) is int and 1000 <= year <= 3000, f"the year {year!r}")
-        return DateFormat(tuple(formats), year)
-    _check(what == "number", f"a format of {str(what)[:40]!r}")
-    scales, decimal = plain.get("scales"), plain.get("decimal")
-    _check(isinstance(scales, Mapping), "units that are no table")
-    _check(decimal in (".", ","), "a decimal sign that is none")
-    known = {_text(unit): _number(scale) for unit, scale in scales.items()}
-    currencies = tuple(_text(one) for one in _list(plain, "currencies", (str,)))
-    return NumberFormat(decimal, known, currencies)
-
-
-def _check(right: bool, what: str) -> None:
-    if not right:
-        raise ValueError(
-            f"the reading of a column holds {what}, which is never written"
-        )
-
-
-def _list(plain: Mapping[str, Any], name: str, types: tuple[type, ...]) -> list[Any]:
-    found = plain.get(name)
-    right = isinstance(found, list)
-    _check(right and all(type(one) in types for one in found), f"a list of {name}")
-    return found  # type: ignore[return-value]
-
-
-def _text(value: Any) -> str:
-    _check(type(value) is str, "a text of another type")
-    return value
-
-
-def _number(value: Any) -> float:
-    right = type(value) in (int, float) and bool(np.isfinite(value))
-    _check(right, f"the number {str(value)[:40]}")
-    return float(value)

@@ -190,6 +190,18 @@ def shown(value: Any) -> str:
     return repr(value)[:80]
 
 
+def hours_of_object(value: Any) -> float | None:
+    """Hours of a time of day, as spreadsheets hold it, None for other objects.
+
+    >>> hours_of_object(datetime.time(14, 30)), hours_of_object(14.5)
+    (14.5, None)
+    """
+    if not isinstance(value, datetime.time):
+        return None
+    seconds = value.hour * 3600 + value.minute * 60 + value.second
+    return (seconds + value.microsecond / 1e6) / 3600
+
+
 def days_of_object(value: Any) -> float | None:
     """Days since 1970-01-01 of a date, None for an object that is none.
 

@@ -46,7 +46,10 @@ _WEEKDAYS = words_in(
 )
 _CLOCK = re.compile(
     r"(\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)\s*([ap])?(?:\.?m\.?)?"
-    r"\s*(z|utc|gmt|[+-]\d{2}:?\d{2})?"
+    r"\s*(z|utc|gmt|[+-]\d{2}:?\d{2})?(?: ?uhr)?"
+)
+_SPAN = re.compile(
+    r"(?:\d+(?:\.\d+)? ?(?:d|days?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?) ?)+"
 )
 _TIMED = re.compile(rf"(.*?\d)(?:t|,?\s+|\s*-\s+|(?<=\d{{4}}):){_CLOCK.pattern}")
 _COMPACT = re.compile(r"((?:19|20)\d{6})(?:t?(\d\d)(\d\d)(\d\d)?)?z?")
@@ -173,10 +176,10 @@ def _times(moments: Sequence[Moment | None]) -> NDArray[np.float64]:
 
 
 def hours(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Read times of day as hours, NaN for other texts.
+    """Read times of day and lengths of time as hours, NaN for other texts.
 
-    >>> hours(["14:30", "2:15 PM", "late"])
-    array([14.5 , 14.25,   nan])
+    >>> hours(["14:30", "2:15 PM", "2h 30m", "late"])
+    array([14.5 , 14.25,  2.5 ,   nan])
     """
     pd = _pandas()
     found = [_CLOCK.fullmatch(text.strip().casefold()) for text in texts]
@@ -190,12 +193,22 @@ def hours(texts: Sequence[str]) -> NDArray[np.float64]:
         some = pd.Series([clock[i] for i in todo], dtype=object)
         read = pd.to_datetime(some, format=form, errors="coerce")
         out[todo] = (read - read.dt.normalize()).dt.total_seconds() / 3600
+    spans = [i for i, x in enumerate(out) if np.isnan(x) and is_span(texts[i])]
+    if spans:
+        some = [texts[i].casefold().replace("mins", "min") for i in spans]
+        read = pd.to_timedelta(pd.Series(some), errors="coerce")
+        out[spans] = read.dt.total_seconds() / 3600
     return out
+
+
+def is_span(text: str) -> bool:
+    """Whether a text is a length of time in one unit or more, such as 2h 30m."""
+    return _SPAN.fullmatch(text.strip().casefold()) is not None
 
 
 @dataclass(frozen=True)
 class ClockFormat:
-    """Times of day, read as hours."""
+    """Times of day and lengths of time such as 2h 30m, read as hours."""
 
     def numbers(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return hours, NaN for texts that do not fit."""
@@ -203,7 +216,7 @@ class ClockFormat:
 
     def describe(self) -> str:
         """Return what the numbers are."""
-        return "time of day in hours"
+        return "time in hours"
 
 
 def _pandas() -> Any:

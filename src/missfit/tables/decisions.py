@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from missfit.tables.codes import are_ids, are_padded, is_code_name, is_whole
 from missfit.tables.column_reading import ColumnReading
-from missfit.tables.columns import Column, days_of_object, shown
+from missfit.tables.columns import Column, days_of_object, hours_of_object, shown
 from missfit.tables.date_order import Dates, date_format
 from missfit.tables.date_text import ClockFormat, DateFormat
 from missfit.tables.details import Distinct, completed
@@ -30,6 +31,7 @@ MANY = 30  # levels of a category
 WORDS_OF_TEXT = 3  # words in a value of free text
 MOST_TRUTHS = 40  # words for yes and no that can differ in case and language
 CLOCK = ClockFormat()
+_TWO_UNITS = re.compile(r"\d ?[dhDH][a-zA-Z]* ?\d+ ?[mM]")  # 2h 30m
 COMPACT = DateFormat(("%Y%m%d",))  # 20200131
 
 
@@ -143,7 +145,7 @@ def _refuse_strange(distinct: Distinct, column: Column, name: str) -> None:
         number = isinstance(value, (str, int, float, np.number, np.bool_))
         if number or type(value).__name__ in ("Decimal", "Fraction"):
             continue
-        if days_of_object(value) is None:
+        if days_of_object(value) is None and hours_of_object(value) is None:
             raise ValueError(
                 f"column {name!r} holds a {type(value).__name__}, {shown(value)}; only "
                 "numbers, booleans, dates and text are understood. Encode or drop it."
@@ -226,8 +228,7 @@ def _numbers(
         form = None if found.format.is_plain() else found.format
         reading = replace(start, kind="number", format=form, notes=found.notes)
         ways = [_way(reading, distinct, found.values, found.ambiguous)]
-    clocks = sum(":" in text for text in texts)
-    if clocks > 0.5 * len(texts):
+    if any(":" in text or _TWO_UNITS.search(text) for text in texts[:MOST_TRUTHS]):
         ways.append(_way(replace(start, kind="number", format=CLOCK), distinct))
     return ways
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from missfit.tables.arrays import is_missing
 from missfit.tables.column_reading import ColumnReading, Numbers
 from missfit.tables.columns import Column, shown
-from missfit.tables.marks import is_mark
+from missfit.tables.marks import is_mark, is_sign
 from missfit.tables.sentinels import Pile, sentinels_in
 
+LEAST_FOLDED = 3  # letters of a level; m and M may be two
+MOST_WORDS = 20  # repeated words of a column that are kept as marks
 MOST_MARKS = 3  # words taken as missing that a note names
 
 
@@ -67,11 +70,32 @@ def completed(
     """
     if reading.kind in ("number", "date", "boolean"):
         return _completed_numbers(reading, column, numbers)
+    if reading.kind == "category":
+        reading = _with_spellings(reading, column.as_objects())
     seen = np.flatnonzero(reading.seen(column)) if reading.kind != "empty" else []
     if not len(seen):
         reading = replace(reading, kind="empty", format=None)
     example = _written(column, int(seen[0])) if len(seen) else ""
+    if reading.kind == "category" and example:
+        levels = set(reading.levels(column.as_objects())) - {None}
+        example = f"{example} ({_count(len(levels), 'level')})"
     return replace(reading, example=example, missing=len(column.missing) - len(seen))
+
+
+def _with_spellings(reading: ColumnReading, column: Column) -> ColumnReading:
+    """Return a reading that takes Paris, PARIS and paris for one level."""
+    ways: dict[str, Counter[str]] = {}
+    for level, n in zip(reading.levels(column), column.counts(), strict=True):
+        if level is not None and len(level) >= LEAST_FOLDED:
+            ways.setdefault(level.casefold(), Counter())[level] += n
+    several = {folded: found for folded, found in ways.items() if len(found) > 1}
+    if not several:
+        return reading
+    same = {folded: found.most_common(1)[0][0] for folded, found in several.items()}
+    some = ", ".join(map(shown, next(iter(several.values()))))
+    what = _count(len(same), "level")
+    note = f"{what} written in several ways, such as {some}, put together"
+    return replace(reading, spellings=same, notes=(*reading.notes, note))
 
 
 def _completed_numbers(
@@ -81,13 +105,15 @@ def _completed_numbers(
     if numbers is None:
         whole = replace(reading, sentinels=()).numbers(column)
     else:
+        marks = (*reading.marks, *_words(reading, column, numbers))
+        reading = replace(reading, marks=marks)
         lost = np.array([_is_lost(reading, value) for value in column.values])
         whole = reading.rows(column, numbers, lost)
         reading = replace(reading, sentinels=_sentinels(reading, column, numbers))
         notes += _marks_found(reading, column)
     notes += [
         f"{_shown_as(reading, value)} taken as missing in "
-        f"{int((whole.values == value).sum()):,} rows"
+        f"{_count(int((whole.values == value).sum()), 'row')}"
         for value in reading.sentinels
     ]
     misfits = reading.misfits(column, whole.unfit)
@@ -101,6 +127,22 @@ def _completed_numbers(
         missing=int(missing.sum()),
         notes=tuple(notes),
     )
+
+
+def _words(
+    reading: ColumnReading, column: Column, numbers: NDArray[np.float64]
+) -> list[str]:
+    """Return words that are repeated and do not fit: marks that new rows may have."""
+    rows = column.counts()
+    found = [
+        value.strip()
+        for k, value in enumerate(column.values)
+        if rows[k] > 1
+        and np.isnan(numbers[k])
+        and isinstance(value, str)
+        and not (any(map(str.isdigit, value)) or reading.is_mark(value))
+    ]
+    return found[:MOST_WORDS]
 
 
 def _is_lost(reading: ColumnReading, value: Any) -> bool:
@@ -149,10 +191,21 @@ def _marks_found(reading: ColumnReading, column: Column) -> list[str]:
     """Say which words were taken as missing that are levels in other columns."""
     rows = column.counts()
     found = [
-        f"{shown(value)} in {rows[k]:,} rows"
+        f"{shown(value)} in {_count(rows[k], 'row')}"
         for k, value in enumerate(column.values)
-        if isinstance(value, str) and not is_mark(value) and reading.is_mark(value)
+        if isinstance(value, str)
+        and reading.is_mark(value)
+        and not (is_mark(value) or is_sign(value))
     ]
     more = len(found) - MOST_MARKS
     some = ", ".join(found[:MOST_MARKS]) + (f" and {more} more" if more > 0 else "")
     return [f"{some} taken as missing"] if found else []
+
+
+def _count(n: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> _count(1, "row"), _count(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

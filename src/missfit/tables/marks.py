@@ -27,7 +27,8 @@ _EVERYWHERE = frozenset(EVERYWHERE)
 _BESIDE = words_in(
     """na n/a n.a. n.a n/k nk nan nat nil null none #n/a #na missing unknown unk
     undefined unspecified unavailable blank empty void tbd tba nd n.d. dk k.a.
-    inconnu unbekannt fehlt manquant desconocido refused - -- --- – — _ ? ?? ??? .
+    0000-00-00 00/00/0000 00.00.0000 inconnu unbekannt fehlt manquant desconocido
+    refused - -- --- – — _ ? ?? ??? .
     .. ... … * ** # / \\ \\n"""
 ) | {
     "not available",

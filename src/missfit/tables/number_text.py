@@ -26,8 +26,8 @@ _NUMERAL = re.compile(
     (?P<inner>\(\s*)?(?P<after_sign>[+-]\s*)?
     (?P<body>\d[\d.,'’_\ ]*|[.,]\d+)(?P<exponent>[eE][+-]?\d{{1,3}})?
     \s*(?P<minus>-(?=\s*(?:$|\D*$)))?
-    \s*(?P<unit>(?:[^\W\d_]|[%‰°$€£¥₹₽₩₺₪฿"″'′])
-      (?:[^\d]|(?<=[A-Za-z^])[23](?!\d)){{0,{MOST_UNIT}}}?)?
+    \s*(?P<unit>(?:[^\W\d_]|[%‰°$€£¥₹₽₩₺₪฿"″'′]|/(?=[A-Za-z]))
+      (?:[^\d]|(?<=[A-Za-z^])[23](?!\d)){{0,{MOST_UNIT}}}?|/\s?(?:5|10|20|100))?
     \s*(?P<tail>[+-])?\s*(?P<close>\))?""",
     re.VERBOSE,
 )
@@ -197,14 +197,16 @@ def number_format(
     ]
     if not numerals:
         return None
-    decimal, ambiguous = _decimal([(one.body, n) for one, n in numerals], hint)
     currencies = Counter[str]()
     units = Counter[str]()
     for one, n in numerals:
         units[one.unit] += n
         if one.currency:
             currencies[one.currency] += n
-    scales, notes = _scales(numerals, units, bool(currencies))
+    money = bool(currencies)
+    bodies = [(one.body, n) for one, n in numerals]
+    decimal, ambiguous = _decimal(bodies, "" if money else hint, money)
+    scales, notes = _scales(numerals, units, money)
     if ambiguous:
         sign = "comma" if decimal == "," else "point"
         notes.append(
@@ -223,8 +225,11 @@ def number_format(
     return Found(form, values, bool(ambiguous), tuple(notes))
 
 
-def _decimal(bodies: list[tuple[str, int]], hint: str) -> tuple[str, str]:
-    """Return the decimal sign, and an example where it is a guess, "" elsewhere."""
+def _decimal(bodies: list[tuple[str, int]], hint: str, money: bool) -> tuple[str, str]:
+    """Return the decimal sign, and an example where it is a guess, "" elsewhere.
+
+    Amounts of money never have three decimals: 1.234 € is more than a thousand.
+    """
     fits = {".": 0, ",": 0}
     for body, n in bodies:
         for sign in fits:
@@ -238,6 +243,8 @@ def _decimal(bodies: list[tuple[str, int]], hint: str) -> tuple[str, str]:
     if hint:
         return hint, ""
     point = "." in open_ones[0]
+    if money:
+        return ("," if point else "."), ""
     if point and _are_thousands([body for body, _ in bodies]):
         return ",", open_ones[0]
     return ".", open_ones[0]
@@ -271,7 +278,9 @@ def _scales(
             scales[""] = 100.0
             notes.append("numbers without % are at most 1 and were multiplied by 100")
         elif scales[unit] == 1.0:
-            notes.append(f"{units['']:,} numbers without a unit were taken as {unit}")
+            n = units[""]
+            what = "1 number" if n == 1 else f"{n:,} numbers"
+            notes.append(f"{what} without a unit taken as {unit}")
     return {"": 1.0, **scales}, notes
 
 

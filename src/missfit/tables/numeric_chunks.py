@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,10 @@ class NumericChunks:
 
 
 def _as_number(one: ColumnReading) -> ColumnReading:
-    """Return an identifier of whole numbers as numbers: a column asked for is used."""
-    whole = one.kind == "identifier" and one.format is None
-    return one if not whole else ColumnReading(one.name, "number", missing=one.missing)
+    """Return how a column is read that was asked for: ids and -999 are numbers too.
+
+    Arrow reads them as numbers where no column holds text.
+    """
+    if one.kind == "identifier":
+        return ColumnReading(one.name, "number", missing=one.missing)
+    return replace(one, sentinels=())

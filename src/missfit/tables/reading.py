@@ -16,6 +16,7 @@ from missfit.tables.decisions import MANY, Decision, Hints, decide
 from missfit.tables.number_text import NumberFormat
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError
+from missfit.tables.reading_data import column_data, column_from_data
 
 MOST_LINES = 30  # columns that are listed one by one
 WIDTH = 32  # characters of a name, a kind or an example in that list
@@ -160,7 +161,7 @@ class Reading:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data from which `from_json` makes the same reading."""
-        columns = [one.as_json() for one in self.columns]
+        columns = [column_data(one) for one in self.columns]
         return {"n_rows": self.n_rows, "columns": columns}
 
     @classmethod
@@ -170,7 +171,7 @@ class Reading:
             raise ValueError("a reading is no table of names and values")
         if type(plain.get("n_rows")) is not int or plain["n_rows"] < 0:
             raise ValueError(f"a reading of {str(plain.get('n_rows'))[:40]} rows")
-        columns = tuple(ColumnReading.from_json(one) for one in plain["columns"])
+        columns = tuple(column_from_data(one) for one in plain["columns"])
         return cls(columns, plain["n_rows"])
 
 
@@ -226,10 +227,12 @@ def _hints(readings: Sequence[ColumnReading], hints: Hints) -> Hints:
     for one in readings:
         if isinstance(one.format, NumberFormat) and one.format.decimal == ",":
             decimals.add(",")
+        elif one.kind == "number" and "." in one.example.split(" = ")[0]:
+            decimals.add(".")
         if isinstance(one.format, DateFormat):
             firsts |= {form[:2] for form in one.format.formats if form[3:5] in "%d%m"}
     firsts &= {"%d", "%m"}
-    decimal = hints.decimal or "".join(decimals)
+    decimal = hints.decimal or ("," if "," in decimals else "".join(decimals))
     first = hints.first or (firsts.pop() if len(firsts) == 1 else "")
     return Hints(decimal, first or ("%d" if decimal == "," else ""))
 

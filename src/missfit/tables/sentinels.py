@@ -32,7 +32,9 @@ LEAST_OTHERS = 10  # rows with other values
 LEAST_LEVELS = 5  # different other values: -1, 0 and 1 are codes
 FEW_LEVELS = 2  # the same, for a number as far as 99 is from 0 and 1
 FAR = 20.0  # ranges of the other values that are as far
-MARGIN = 1.0  # ranges between the others and a number that is repeated
+MARGIN = 1.0  # ranges between the others and a number that is repeated, ...
+FEW_MARGIN = 2.0  # ... or where the others are fewer than this many different values:
+FEW = 10  # prices of 49, 99, ..., 499 and 999 are no sentinels
 WIDE = 10.0  # the same for a number that stands there once, and is this large:
 LARGE = 500.0  # 99 days of 7 may be a slip of the pen
 SMALL = 9.0  # numbers up to this are natural values so often that they must pile up:
@@ -115,7 +117,8 @@ def _are_far(values: NDArray, rows: NDArray, n: int) -> bool:
     """
     others, last = values[n:], values[n - 1]
     gap, span = others[0] - last, others[-1] - others[0]
-    far = bool(gap > FAR * span) and span > 0
+    below = last < 0 <= others[0] and others[-1] > 0
+    far = bool(gap > (SMALL - 1 if below else FAR) * span) and span > 0
     if len(others) < (FEW_LEVELS if far else LEAST_LEVELS):
         return False
     if rows[n:].sum() < LEAST_OTHERS:
@@ -123,10 +126,10 @@ def _are_far(values: NDArray, rows: NDArray, n: int) -> bool:
     if abs(last) <= SMALL and rows[:n].min() < max(PILED, SHARE * rows.sum()):
         return False
     repeated = rows[:n].min() > 1
-    if last < 0 <= others[0] and others[-1] > 0:
+    if below:
         return bool(repeated or gap > span)
     if repeated:
-        return bool(gap > MARGIN * span)
+        return bool(gap > (MARGIN if len(others) >= FEW else FEW_MARGIN) * span)
     return abs(last) > LARGE and bool(gap > WIDE * span)
 
 

@@ -14,7 +14,7 @@ from missfit.tables.arrays import refuse_same_names
 from missfit.tables.codes import are_padded
 from missfit.tables.columns import pandas_column, shown
 from missfit.tables.csv_text import csv_dialect
-from missfit.tables.decisions import Decision, Hints, decide
+from missfit.tables.decisions import Hints
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import TableError, instead
 from missfit.tables.read import column_names, read_chunks, read_table, stored
@@ -86,16 +86,14 @@ def read_training(
         )
     frame = _pandas_frame(table) if is_frame else _file_frame(path, names, options)
     hints = Hints() if is_frame else _hints(path)
-    y, decision = _target(frame[target], target, path, options, hints)
-    reading = Reading.of(frame[features], options, hints=hints)
-    X = reading.apply(frame[features]).frame
-    reading = Reading((*reading.columns, decision.reading), len(frame))
+    reading, y = _decided(frame[[*features, target]], target, path, options, hints)
+    X = reading.select(features).apply(frame[features]).frame
     known = ~np.isnan(y)
     notes = _few(reading.notes())
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
-        X, frame, y = (part[known] for part in (X, frame, y))
-        X, frame = X.reset_index(drop=True), frame.reset_index(drop=True)
+        X, frame = (part[known].reset_index(drop=True) for part in (X, frame))
+        y = y[known]
     _check_enough(y, target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
     read = TrainingTable(X, y, target, groups, notes, reading)
@@ -201,30 +199,33 @@ def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) ->
         )
 
 
-def _target(
-    series: Any, name: str, path: str | Path, options: ReadOptions, hints: Hints
-) -> tuple[NDArray[np.float64], Decision]:
-    """Return the target as numbers, NaN where missing, and how it was read."""
-    try:
-        column = pandas_column(series, name)
-        said = "number" if column.typed == "f" else options.kinds.get(name, "")
-        decision = decide(column, name, said=said, marks=options.na, hints=hints)
-    except ValueError as error:
-        raise TableError(f"{path}: the target cannot be used: {error}") from error
-    kind = decision.reading.kind
-    if kind in ("number", "boolean"):
-        return decision.reading.numbers(column).values, decision
-    if kind == "empty":
-        raise TableError(f"the target {shown(name)} is missing in every row of {path}.")
-    what = "dates" if kind == "date" else "text"
+def _decided(
+    frame: Any, target: str, path: str | Path, options: ReadOptions, hints: Hints
+) -> tuple[Reading, NDArray[np.float64]]:
+    """Return how a frame is read, and its target as numbers, NaN where missing."""
+    column = pandas_column(frame[target], target)
+    if column.typed == "f":  # numbers may be called as ids are
+        kinds = {**options.kinds, target: "number"}
+        options = replace(options, kinds=kinds)
+    reading = Reading.of(frame, options, hints=hints)
+    one = reading[target]
+    if one.kind in ("number", "boolean"):
+        return reading, one.numbers(column).values
+    if one.kind == "empty":
+        raise TableError(
+            f"the target {shown(target)} is missing in every row of {path}."
+        )
     row = int(np.argmax(~column.missing))
-    held = f"{what}, such as {shown(str(series.iloc[row]))} in row {row}"
-    as_numbers = replace(decision.reading, kind="number", format=None)
+    example = shown(str(frame[target].iloc[row]))
+    held = (
+        f"{'dates' if one.kind == 'date' else 'text'}, such as {example} in row {row}"
+    )
+    as_numbers = replace(one, kind="number", format=None)
     numbers = as_numbers.numbers(column)
     if not np.isnan(numbers.values).all():
         held = str(as_numbers.misfits(column, numbers.unfit))
     raise TableError(
-        f"{path}: the target {shown(name)} holds {held}; missfit predicts numbers. "
+        f"{path}: the target {shown(target)} holds {held}; missfit predicts numbers. "
         "Encode it as numbers, or choose another target."
     )
 

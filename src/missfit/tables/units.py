@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -186,4 +187,6 @@ def _ratio(size: float, main: float) -> float:
     >>> _ratio(1.0, 1e3), _ratio(1e-3, 1.0), _ratio(1e3, 1.0)
     (0.001, 0.001, 1000.0)
     """
-    return float(f"{size / main:.15g}")
+    ratio = size / main
+    ten = float(f"1e{round(math.log10(ratio))}")
+    return ten if math.isclose(ratio, ten, rel_tol=1e-12) else ratio

@@ -23,7 +23,11 @@ from missfit.comparison import (
 )
 from missfit.comparison.candidates import CANDIDATES, Candidate
 from missfit.comparison.costs import GROWTH
-from missfit.comparison.diagnosis import errors_by_count, errors_by_pattern
+from missfit.comparison.diagnosis import (
+    IMPORTANCE_SECONDS,
+    errors_by_count,
+    errors_by_pattern,
+)
 from missfit.comparison.options import LEAST_ROWS
 from missfit.comparison.own import chosen
 from missfit.comparison.trials import drawn_rows
@@ -31,6 +35,7 @@ from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
 from missfit.tables.training import TrainingTable, read_training
+from missfit.workflow.provenance import provenance_of
 from missfit.workflow.saved_fits import SavedFits
 from missfit.writing import whole_file
 
@@ -69,6 +74,7 @@ def advise(
     *,
     on_start: Callable[[Comparison, Sequence[Candidate]], None] | None = None,
     on_trial: Callable[[Comparison, Trial, float | None], None] | None = None,
+    command: str = "",
 ) -> Advice:
     """Compare predictors on a table; write report.html and results.csv to a folder.
 
@@ -88,7 +94,10 @@ def advise(
         Which columns are used, and how the predictors are compared.
     on_start, on_trial : callable, optional
         Called as by `missfit.comparison.compare_table`.
+    command : str
+        The command or call that asked for this; the report shows it.
     """
+    start = monotonic()
     options, out = options or CompareOptions(), Path(out)
     clock = Clock(options.budget)
     if out.exists() and not out.is_dir():
@@ -113,7 +122,10 @@ def advise(
             raise
         is_whole, diagnosis = False, _diagnosis(comparison, 1, FIRST_LOOK)
     code = reproducing_code(comparison, data, options)
-    write_page(out / "report.html", table_report(comparison, diagnosis, code))
+    seconds = monotonic() - start
+    origin = provenance_of(data, comparison, command=command, seconds=seconds)
+    page = table_report(comparison, diagnosis, code, origin=origin)
+    write_page(out / "report.html", page)
     _write_results(out / "results.csv", comparison)
     files = out / "report.html", out / "results.csv"
     return Advice(comparison, diagnosis, *files, is_whole)
@@ -186,7 +198,12 @@ def _diagnosis(comparison: Comparison, n_jobs: int, seconds: float | None) -> Di
         "rows drawn at random, and there is no learning curve"
     )
     rows = drawn_rows(len(comparison.y), n_rows, comparison.seed)
-    found = diagnose(comparison.at_rows(rows), n_jobs=n_jobs, with_curve=False)
+    found = diagnose(
+        comparison.at_rows(rows),
+        n_jobs=n_jobs,
+        with_curve=False,
+        seconds=min(IMPORTANCE_SECONDS, (seconds or 0.0) / REFITS),
+    )
     return replace(
         found,
         by_count=errors_by_count(comparison),

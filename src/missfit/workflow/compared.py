@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from missfit.report.table.report import table_report
 from missfit.report.table.suspicions import answer_in_words
 from missfit.workflow.compare import chosen_candidates
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
+from missfit.workflow.provenance import provenance_of
 
 OPTIONS = {one.name for one in fields(CompareOptions)} - {"reading", "seed"}
 KNOWN = {*OPTIONS, *READING, "cv", "n", "bayes", "random_state"}
@@ -242,9 +244,17 @@ class Compared:
         """
         path = Path(path)
         path = path if path.suffix.lower() == ".html" else path / "report.html"
+        start = monotonic()
         diagnosis = diagnose(self.comparison, n_jobs=self.options.n_jobs)
         code = reproducing_code(self.comparison, self.source, self.options)
-        write_page(path, table_report(self.comparison, diagnosis, code))
+        fits = sum(trial.seconds.sum() for trial in self.comparison.trials)
+        origin = provenance_of(
+            self.source,
+            self.comparison,
+            command="missfit.compare in Python",
+            seconds=float(fits) + monotonic() - start,
+        )
+        write_page(path, table_report(self.comparison, diagnosis, code, origin=origin))
         return path
 
     def _words(self) -> str:

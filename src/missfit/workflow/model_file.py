@@ -13,7 +13,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -186,8 +186,7 @@ class TableModel:
                 f"{self.predictor} makes no choice that could be explained; the "
                 "default predictor, AutoRegressor, does."
             )
-        names = [str(name) for name in self.encoder.get_feature_names_out()]
-        return replace(estimator.explain(), feature_names=names)
+        return estimator.explain(np.array(self.columns)[self.encoder.variables_])
 
     def save(self, path: str | Path) -> None:
         """Write a model file, see `missfit.workflow.model_file.save_model`."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import Column, Html, figure, section, table
+from missfit.report.page import Column, Html, figure, paragraph, section, table
 from missfit.report.table import figures
 from missfit.report.table.rivals import rivals_by_score
 
@@ -20,11 +21,14 @@ def errors_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     return section(
         "Where it errs",
         figure(
-            figures.errors_by_count(diagnosis, names, chosen),
-            "Root mean squared error on rows by the number of variables missing.",
+            figures.both(partial(figures.errors_by_count, diagnosis, names, chosen)),
+            "Root mean squared error on rows by the number of variables missing, with "
+            f"95 % intervals for {chosen}.",
             name="by-count",
         ),
-        _pattern_table(comparison, diagnosis, names[:3]),
+        _pattern_table(comparison, diagnosis, names[:3])
+        if diagnosis.by_pattern[0].n_patterns == 1
+        else paragraph("No pattern has enough rows to tell its errors apart."),
     )
 
 
@@ -35,7 +39,9 @@ def _pattern_table(
     rate = dict(zip(comparison.names, comparison.mask.mean(axis=0), strict=True))
     rows: list[list[Any]] = [
         [
-            pattern_in_words(found.missing, rate),
+            pattern_in_words(found.missing, rate)
+            if found.n_patterns == 1
+            else f"{found.n_patterns:,} other patterns",
             found.n_rows,
             *(found.rmse[name] for name in names),
             found.share,
@@ -46,13 +52,13 @@ def _pattern_table(
         [
             Column("missing"),
             Column("rows", ",d"),
-            *(Column(f"RMSE {name}", ".4g") for name in names),
+            *(Column(f"RMSE {name}", "number") for name in names),
             Column("share of error", ".1%"),
         ],
         rows,
-        caption=f"The {len(rows)} most frequent patterns. A long pattern is shown by "
-        "the variables that are seldom missing, which tell it from others. The share "
-        f"is that of all squared error of {comparison.recommended}.",
+        caption="The most frequent patterns, and all others together. A long pattern "
+        "is shown by the variables that are seldom missing, which tell it from others. "
+        f"The share is that of all squared error of {comparison.recommended}.",
         filtered=len(rows) > 8,
     )
 

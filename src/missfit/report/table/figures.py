@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from missfit.comparison import Comparison, Diagnosis
+from missfit.report.page import number
 from missfit.study.figures.panels import plain
 
+WIDE, HALF = 9.2, 4.8  # inches: the width of the page, and of half of it
 OURS, RIVAL, CHOSEN = "#2b6cb0", "#8a94a0", "#c05621"
-MOST_VARIABLES = 40
+OBSERVED = "#e4eaf1"
+SLANT: dict[str, Any] = {"rotation": 45, "ha": "right"}
+MOST_VARIABLES = 25
+MOST_TOGETHER = 20  # names on both sides of a figure of half the width
 MOST_PATTERNS = 25
 
 
-def _figure(width: float, height: float, **options) -> tuple[Any, Any]:
+def empty_figure(width: float, height: float, **options: Any) -> tuple[Any, Any]:
+    """Return a figure of a size in inches, and its axes, with no box around them."""
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(width, height), layout="constrained")
@@ -26,10 +32,24 @@ def _figure(width: float, height: float, **options) -> tuple[Any, Any]:
     return fig, ax
 
 
-def scores(comparison: Comparison) -> Any:
+def write_numbers(*axes: Any, most: int = 6) -> None:
+    """Write the numbers at axes in full, 200,000 and not 2e5, and few enough."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(most))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+
+
+def both(draw: Callable[[float], Any]) -> tuple[Any, Any]:
+    """Return what is drawn for a wide page, and for a phone."""
+    return draw(WIDE), draw(HALF)
+
+
+def scores(comparison: Comparison, width: float = WIDE) -> Any:
     """Draw R2 of every trial with its interval, the best on top."""
     found = sorted(comparison.scores.items(), key=lambda pair: pair[1].r2)
-    fig, ax = _figure(7.2, 0.8 + 0.3 * len(found))
+    fig, ax = empty_figure(width, 0.8 + 0.28 * len(found))
     rivals = {trial.name for trial in comparison.trials if trial.candidate.rival}
     for k, (name, score) in enumerate(found):
         colour = RIVAL if name in rivals else OURS
@@ -43,7 +63,7 @@ def scores(comparison: Comparison) -> Any:
     ax.set_xlim(left - 0.01, best.high + 0.01)
     for k, (_, score) in enumerate(found):
         if score.r2 < left:
-            ax.annotate(f"◀ {score.r2:.2f}", (left, k), va="center", fontsize=8)
+            ax.annotate(f"◀ {score.r2:.2f}", (left, k), va="center")
     ax.set_yticks(range(len(found)), [plain(name) for name, _ in found])
     ax.set_ylim(-0.6, len(found) - 0.4)
     ax.set_xlabel("cross-validated R2, with 95 % interval")
@@ -55,71 +75,85 @@ def missing_rates(comparison: Comparison) -> Any:
     """Draw the share of the rows in which each variable is missing."""
     rate = comparison.mask.mean(axis=0)
     order = np.argsort(rate, kind="stable")[-MOST_VARIABLES:]
-    fig, ax = _figure(6.4, 0.9 + 0.2 * len(order))
+    fig, ax = empty_figure(HALF, 0.9 + 0.19 * len(order))
     ax.barh(range(len(order)), rate[order], color=OURS)
     ax.set_yticks(range(len(order)), [plain(comparison.names[j]) for j in order])
     ax.set(xlim=(0, 1), ylim=(-0.6, len(order) - 0.4), xlabel="share of rows missing")
-    ax.tick_params(labelsize=8)
     return fig
+
+
+def frequent_patterns(comparison: Comparison) -> NDArray[np.intp]:
+    """Return the most frequent patterns, without those of one row."""
+    n_rows = comparison.patterns.n_rows
+    order = np.argsort(-n_rows, kind="stable")[:MOST_PATTERNS]
+    return order[n_rows[order] > 1]
 
 
 def pattern_matrix(comparison: Comparison) -> Any:
     """Draw the most frequent patterns: which variables are missing together."""
     groups = comparison.patterns
-    top = np.argsort(-groups.n_rows, kind="stable")[:MOST_PATTERNS]
+    top = frequent_patterns(comparison)
     rate = comparison.mask.mean(axis=0)
     shown = np.argsort(-rate, kind="stable")[:MOST_VARIABLES]
     shown = np.sort(shown[rate[shown] > 0]) if (rate > 0).any() else shown[:1]
-    fig, ax = _figure(2.4 + 0.2 * len(shown), 1.9 + 0.19 * len(top))
-    ax.pcolormesh(
-        groups.patterns[np.ix_(top, shown)],
-        cmap=_two_colours(),
-        vmin=0,
-        vmax=1,
-        edgecolors="#9aa4af",
-        linewidth=0.3,
-    )
-    ax.invert_yaxis()
+    fig, ax = empty_figure(WIDE, 1.7 + 0.17 * len(top))
+    ax.fill_between([0, len(shown)], len(top), color=OBSERVED, lw=0)
+    for k, p in enumerate(top):
+        # one shape for neighbours that are missing together: a small page
+        ends = np.diff(groups.patterns[p, shown].astype(int), prepend=0, append=0)
+        starts, stops = np.flatnonzero(ends == 1), np.flatnonzero(ends == -1)
+        spans = list(zip(starts.tolist(), (stops - starts).tolist(), strict=True))
+        ax.broken_barh(spans, (k, 1), color=OURS, lw=0)
+    ax.set(xlim=(0, len(shown)), ylim=(len(top), 0))
+    ax.vlines(range(1, len(shown)), 0, len(top), color="#ffffff", lw=0.8)
+    ax.hlines(range(1, len(top)), 0, len(shown), color="#ffffff", lw=0.8)
+    ax.spines[:].set_visible(False)
     names = [plain(comparison.names[j], 18) for j in shown]
-    ax.set_xticks(np.arange(len(shown)) + 0.5, names, rotation=90, fontsize=8)
+    ax.set_xticks(np.arange(len(shown)) + 0.5, names, rotation=90)
     counts = [f"{n:,} rows" for n in groups.n_rows[top]]
-    ax.set_yticks(np.arange(len(top)) + 0.5, counts, fontsize=8)
+    ax.set_yticks(np.arange(len(top)) + 0.5, counts)
     ax.tick_params(length=0)
     return fig
-
-
-def _two_colours() -> Any:
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap(["#dbe4ee", CHOSEN])
 
 
 def co_missing(comparison: Comparison) -> Any | None:
     """Draw the correlations of the masks; None with fewer than two that vary."""
     rate = comparison.mask.mean(axis=0)
     varied = np.flatnonzero((rate > 0) & (rate < 1))
-    varied = np.sort(varied[np.argsort(-rate[varied], kind="stable")][:MOST_VARIABLES])
+    varied = np.sort(varied[np.argsort(-rate[varied], kind="stable")][:MOST_TOGETHER])
     if len(varied) < 2:
         return None
-    size = 1.9 + 0.2 * len(varied)
-    fig, ax = _figure(size + 0.8, size)
+    size = min(HALF - 0.8, 1.9 + 0.2 * len(varied))
+    fig, ax = empty_figure(HALF, size)
     image = ax.pcolormesh(
-        np.corrcoef(comparison.mask[:, varied].T), cmap="RdBu_r", vmin=-1, vmax=1
+        np.corrcoef(comparison.mask[:, varied].T), cmap=_two_sides(), vmin=-1, vmax=1
     )
     names = [plain(comparison.names[j], 18) for j in varied]
     middle = np.arange(len(varied)) + 0.5
-    ax.set_xticks(middle, names, rotation=90, fontsize=8)
-    ax.set_yticks(middle, names, fontsize=8)
+    small = 9 if len(varied) <= 12 else 7
+    ax.set_xticks(middle, names, rotation=90, fontsize=small)
+    ax.set_yticks(middle, names, fontsize=small)
     ax.invert_yaxis()
     ax.tick_params(length=0)
     fig.colorbar(image, ax=ax, label="correlation of being missing", shrink=0.8)
     return fig
 
 
-def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> Any:
+def _two_sides() -> Any:
+    """Return colours from blue over nothing to orange, for light and dark pages."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    ends = [to_rgba(OURS), to_rgba(OURS, 0.0), to_rgba(CHOSEN, 0.0), to_rgba(CHOSEN)]
+    pairs = list(zip((0.0, 0.5, 0.5, 1.0), ends, strict=True))
+    return LinearSegmentedColormap.from_list("two sides", pairs)
+
+
+def errors_by_count(
+    diagnosis: Diagnosis, names: Sequence[str], chosen: str, width: float = WIDE
+) -> Any:
     """Draw RMSE of some trials against the number of missing variables."""
     groups = diagnosis.by_count
-    fig, ax = _figure(6.6, 3.4)
+    fig, ax = empty_figure(width, 3.4)
     palette = ["#2f855a", "#6b46c1", "#8a94a0", "#2b6cb0"]
     for k, name in enumerate(names):
         colour = CHOSEN if name == chosen else palette[k % len(palette)]
@@ -131,52 +165,81 @@ def errors_by_count(diagnosis: Diagnosis, names: Sequence[str], chosen: str) -> 
             lw=2.4 if name == chosen else 1.4,
             label=plain(name),
         )
+    mine = [group.rmse[chosen] for group in groups]
+    error = [1.96 * group.error for group in groups]
+    ax.errorbar(range(len(groups)), mine, error, fmt="none", ecolor=CHOSEN, capsize=3)
     labels = [f"{group.label}\n{group.n_rows:,} rows" for group in groups]
-    ax.set_xticks(range(len(groups)), labels, fontsize=8)
+    slant = {}
+    if len(groups) > width:  # an inch for each of these labels
+        labels, slant = [group.label for group in groups], SLANT
+    ax.set_xticks(range(len(groups)), labels, **slant)
     ax.set(xlabel="variables missing in the row", ylabel="RMSE", ylim=(0, None))
-    ax.legend(frameon=False, fontsize=8)
+    write_numbers(ax.yaxis)
+    ax.legend(frameon=False)
     return fig
 
 
 def coverage(diagnosis: Diagnosis) -> Any:
-    """Draw actual against asked coverage, and coverage by the number missing."""
-    fig, (left, right) = _figure(7.6, 3.2, ncols=2)
+    """Draw the actual coverage against the coverage that was asked for."""
+    fig, ax = empty_figure(HALF, 3.6)
     asked, actual = np.array(diagnosis.coverage).T
-    left.plot([0.4, 1], [0.4, 1], color=RIVAL, lw=1)
-    left.plot(asked, actual, "o-", color=CHOSEN)
-    left.set(xlabel="coverage asked", ylabel="coverage on new rows")
+    n_rows = sum(group[1] for group in diagnosis.coverage_by_count)
+    error = 1.96 * np.sqrt(asked * (1 - asked) / n_rows)
+    ax.plot([0.4, 1], [0.4, 1], color=RIVAL, lw=1.2, ls=(0, (4, 3)))
+    ax.errorbar(asked, actual, error, fmt="o-", color=CHOSEN, capsize=2.5)
+    ax.set(xlabel="coverage asked", ylabel="coverage on new rows")
+    return fig
+
+
+def coverage_by_count(diagnosis: Diagnosis) -> Any:
+    """Draw the coverage of 90 % intervals by the number of missing variables."""
+    fig, ax = empty_figure(HALF, 3.6)
     groups = diagnosis.coverage_by_count
     share = np.array([group[2] for group in groups])
     n_rows = np.array([group[1] for group in groups])
     error = 1.96 * np.sqrt(0.09 / n_rows)
-    right.axhline(0.9, color=RIVAL, lw=1)
-    right.errorbar(range(len(groups)), share, error, fmt="o", color=CHOSEN)
-    right.set_xticks(range(len(groups)), [group[0] for group in groups], fontsize=8)
-    right.set(xlabel="variables missing", ylabel="coverage, 90 % asked")
-    right.set_ylim(min(0.7, share.min() - 0.05), 1.02)
+    ax.axhline(0.9, color=RIVAL, lw=1.2, ls=(0, (4, 3)))
+    ax.errorbar(range(len(groups)), share, error, fmt="o", color=CHOSEN, capsize=2.5)
+    slant = SLANT if len(groups) > 6 else {}
+    ax.set_xticks(range(len(groups)), [group[0] for group in groups], **slant)
+    ax.set(xlabel="variables missing", ylabel="coverage, 90 % asked")
+    ax.set_ylim(min(0.7, share.min() - 0.05), 1.02)
     return fig
 
 
-def learning_curve(diagnosis: Diagnosis) -> Any:
+def learning_curve(diagnosis: Diagnosis, width: float = WIDE) -> Any:
     """Draw R2 against the number of training rows."""
-    fig, ax = _figure(6.0, 3.2)
+    fig, ax = empty_figure(width, 3.2)
     curve = diagnosis.curve
     n_rows, r2, error = np.array([(p.n_rows, p.r2, p.error) for p in curve]).T
     ax.errorbar(n_rows, r2, 1.96 * error, fmt="o-", color=CHOSEN, capsize=3)
     ax.set_xscale("log")
-    ax.set_xticks(n_rows, [f"{p.n_rows:,}" for p in curve], fontsize=8)
+    ax.set_xticks(n_rows, [f"{p.n_rows:,}" for p in curve])
     ax.set_xticks([], minor=True)
     ax.set(xlabel="training rows", ylabel="R2 on new rows")
     return fig
 
 
-def worth(pairs: Sequence[tuple[str, float]]) -> Any:
-    """Draw how much of the error would be saved by always measuring a variable."""
-    top: NDArray = np.array([value for _, value in pairs[:15]])[::-1]
-    names = [plain(name) for name, _ in pairs[:15]][::-1]
-    fig, ax = _figure(6.4, 0.9 + 0.24 * len(top))
-    ax.barh(range(len(top)), 100 * top, color=OURS)
-    ax.set_yticks(range(len(top)), names, fontsize=8)
-    ax.set_ylim(-0.6, len(top) - 0.4)
-    ax.set_xlabel("% of the mean squared error saved")
+def bars(
+    names: Sequence[str],
+    values: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    label: str,
+    width: float = WIDE,
+) -> Any:
+    """Draw a value for each name, the first on top, with 95 % intervals.
+
+    There are no intervals where all errors are 0: what follows from a law has none.
+    """
+    fig, ax = empty_figure(width, 0.9 + 0.26 * len(names))
+    place = np.arange(len(names))[::-1]
+    ax.barh(place, values, color=OURS, alpha=0.35, height=0.7)
+    if errors.any():
+        ax.errorbar(
+            values, place, xerr=1.96 * errors, fmt="o", color=OURS, ms=4, capsize=2
+        )
+    ax.axvline(0, color=RIVAL, lw=1)
+    ax.set_yticks(place, [plain(name) for name in names])
+    ax.set(ylim=(-0.7, len(names) - 0.3), xlabel=label)
+    ax.grid(axis="x", alpha=0.3)
     return fig

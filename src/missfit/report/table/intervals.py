@@ -10,6 +10,7 @@ from missfit.report.page import (
     figure,
     paragraph,
     section,
+    side_by_side,
     table,
 )
 from missfit.report.table import figures
@@ -29,18 +30,26 @@ def intervals_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
             "makes values missing. Other rows are calibrated by rows with about as "
             "many values missing, and are covered so on average.",
         ),
-        figure(
-            figures.coverage(diagnosis),
-            "Left: coverage against what was asked. Right: coverage of 90 % intervals "
-            "by the number of variables missing; bars are what chance allows at 90 %.",
-            name="coverage",
+        side_by_side(
+            figure(
+                figures.coverage(diagnosis),
+                "Coverage on new rows against what was asked. Bars are what chance "
+                "allows where the intervals keep their promise.",
+                name="coverage",
+            ),
+            figure(
+                figures.coverage_by_count(diagnosis),
+                "Coverage of 90 % intervals by the number of variables missing; bars "
+                "are what chance allows at 90 %.",
+                name="coverage-by-count",
+            ),
         ),
         table(
             [
                 Column("missing"),
                 Column("rows", ",d"),
                 Column("covered", ".1%"),
-                Column("median width", ".4g"),
+                Column("median width", "number"),
             ],
             groups,
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from missfit.comparison import Diagnosis
@@ -17,7 +19,7 @@ def learning_curve_section(diagnosis: Diagnosis) -> Html:
         "Would more rows help?",
         paragraph(more_rows(diagnosis)),
         figure(
-            figures.learning_curve(diagnosis),
+            figures.both(partial(figures.learning_curve, diagnosis)),
             "R2 of the recommended predictor when it learns from part of the rows, "
             "with 95 % intervals.",
             name="curve",

@@ -31,7 +31,9 @@ def mechanism_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
         for e in sorted(diagnosis.masks, key=lambda e: -e.rate)
     ]
     if rows:
-        parts.append(table(COLUMNS, rows, caption=CAPTION, filtered=len(rows) > 8))
+        parts.append(
+            table(COLUMNS, rows, caption=CAPTION, filtered=len(rows) > 8, first=12)
+        )
     return section("Why values are missing", *parts)
 
 

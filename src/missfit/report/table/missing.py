@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from missfit.comparison import Comparison
-from missfit.report.page import Html, figure, paragraph, section
+from missfit.report.page import Html, figure, paragraph, section, side_by_side
 from missfit.report.table import figures
 
 
@@ -13,36 +11,56 @@ def missing_section(comparison: Comparison) -> Html:
     """Return the missing rates, the patterns, and what is missing together."""
     if not comparison.mask.any():
         return section("What is missing", paragraph("Nothing: the table is complete."))
-    parts = [_rates(comparison), _patterns(comparison)]
+    upper = [_rates(comparison)]
     together = figures.co_missing(comparison)
     if together is not None:
         caption = (
-            "Variables that are missing together: red, always together; blue, one or "
-            "the other."
+            "Variables that are missing together: orange, always together; blue, one "
+            f"or the other{_limit(comparison, figures.MOST_TOGETHER)}."
         )
-        parts.append(figure(together, caption, name="together"))
-    return section("What is missing", *parts)
+        upper.append(figure(together, caption, name="together"))
+    return section(
+        "What is missing",
+        paragraph(patterns_in_words(comparison)),
+        side_by_side(*upper),
+        _patterns(comparison) if comparison.patterns.n_rows.max() > 1 else "",
+    )
+
+
+def patterns_in_words(comparison: Comparison) -> str:
+    """Say how many patterns there are, and how many rows stand alone with theirs."""
+    n_rows = comparison.patterns.n_rows
+    complete = (~comparison.mask.any(axis=1)).mean()
+    single = int((n_rows == 1).sum())
+    alone = f" {single:,} of them are those of one row only." if single else ""
+    return (
+        f"{comparison.mask.mean():.1%} of the values are missing, in {len(n_rows):,} "
+        f"different patterns.{alone} {complete:.0%} of the rows are complete."
+    )
+
+
+def _limit(comparison: Comparison, most: int = figures.MOST_VARIABLES) -> str:
+    """Say that not all variables are drawn, where that is so."""
+    if len(comparison.names) <= most:
+        return ""
+    return f" (the {most} of {len(comparison.names)} variables most often missing)"
 
 
 def _rates(comparison: Comparison) -> Html:
-    most = figures.MOST_VARIABLES
-    limit = f" (the {most} most often missing)" if len(comparison.names) > most else ""
     return figure(
         figures.missing_rates(comparison),
-        f"Share of the rows in which each variable is missing{limit}.",
+        f"Share of the rows in which each variable is missing{_limit(comparison)}.",
         name="rates",
     )
 
 
 def _patterns(comparison: Comparison) -> Html:
     groups = comparison.patterns
-    shown = min(figures.MOST_PATTERNS, len(groups.patterns))
-    share = np.sort(groups.n_rows)[::-1][:shown].sum() / len(comparison.y)
-    complete = (~comparison.mask.any(axis=1)).mean()
+    top = figures.frequent_patterns(comparison)
+    share = groups.n_rows[top].sum() / len(comparison.y)
     return figure(
         figures.pattern_matrix(comparison),
-        f"The {shown} most frequent of {len(groups.patterns):,} patterns hold "
-        f"{share:.0%} of the rows. Orange: missing. {complete:.0%} of the rows are "
-        "complete.",
+        f"The {len(top)} most frequent of {len(groups.patterns):,} patterns hold "
+        f"{share:.0%} of the rows. Blue: missing{_limit(comparison)}.",
         name="patterns",
     )

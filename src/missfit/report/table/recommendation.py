@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import Html, element, facts, paragraph, section
+from missfit.report.page import Html, number, paragraph, section, tiles
 from missfit.report.table.rivals import rivals_by_score
 
 
 def recommendation_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     """Return what to use, how it compares with rivals, and where it is weakest."""
     notes = [against_rivals(comparison), weakest_rows(comparison, diagnosis)]
-    kinds = [("columns", line) for line in comparison.encoder.describe()]
     return section(
         "What to use",
-        element("p", recommendation(comparison), class_="lead"),
+        paragraph(recommendation(comparison), class_="answer"),
         *(paragraph(note) for note in notes if note),
-        facts([*kinds, *(("note", note) for note in comparison.notes)]),
+        tiles(_key_numbers(comparison)),
     )
+
+
+def _key_numbers(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return the few numbers that a reader looks for first."""
+    score, y = comparison.scores[comparison.recommended], comparison.y
+    complete = float((~comparison.mask.any(axis=1)).mean())
+    return [
+        (
+            "variance explained, R2",
+            f"{score.r2:.3f}",
+            f"{score.low:.3f} to {score.high:.3f}",
+        ),
+        (
+            "typical error, RMSE",
+            number(score.rmse),
+            f"{number(y.std())} is the target's standard deviation",
+        ),
+        ("rows", f"{len(y):,}", f"{complete:.0%} of them complete"),
+        (
+            "variables",
+            f"{len(comparison.names):,}",
+            f"{comparison.mask.mean():.1%} of the values missing",
+        ),
+        (
+            "patterns",
+            f"{len(comparison.patterns.patterns):,}",
+            "combinations of missing variables",
+        ),
+    ]
 
 
 def recommendation(comparison: Comparison) -> str:
@@ -26,7 +54,7 @@ def recommendation(comparison: Comparison) -> str:
         f"Use {comparison.recommended}: on rows that it has not seen it explains "
         f"{chosen.r2:.1%} of the variance of {comparison.target} (95 % interval "
         f"{chosen.low:.1%} to {chosen.high:.1%}), with a typical error of "
-        f"{chosen.rmse:.4g}."
+        f"{number(chosen.rmse)}."
     )
     if comparison.recommended != comparison.best:
         best = comparison.scores[comparison.best]
@@ -53,11 +81,10 @@ def against_rivals(comparison: Comparison) -> str:
             "It is not a predictor of missfit: on this table what people use today "
             "is as good as anything here."
         )
-    scores = comparison.scores
-    gain = scores[comparison.recommended].r2 - scores[best].r2
+    gain, error = comparison.gain(comparison.recommended, over=best)
     return (
-        f"The best of what people use today, {best}, is "
-        f"{abs(gain):.3f} R2 {'below' if gain >= 0 else 'above'} it."
+        f"The R2 of the best of what people use today, {best}, is {abs(gain):.3f} ± "
+        f"{error:.3f} (standard error) {'below' if gain >= 0 else 'above'} that."
     )
 
 
@@ -69,5 +96,5 @@ def weakest_rows(comparison: Comparison, diagnosis: Diagnosis) -> str:
     worst = max(groups, key=lambda group: group.rmse[name])
     return (
         f"It is weakest on the {worst.n_rows:,} rows with {worst.label} variables "
-        f"missing (RMSE {worst.rmse[name]:.4g})."
+        f"missing (RMSE {number(worst.rmse[name])} ± {number(worst.error)})."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from missfit.comparison import Comparison, Trial
@@ -24,8 +25,8 @@ COLUMNS = [
     Column("high", ".4f"),
     Column("behind", ".4f"),
     Column("± behind", ".4f"),
-    Column("RMSE", ".4g"),
-    Column("MAE", ".4g"),
+    Column("RMSE", "number"),
+    Column("MAE", "number"),
     Column("s / fit", ".2f"),
     Column("what it is"),
 ]
@@ -38,7 +39,11 @@ def scores_section(comparison: Comparison) -> Html:
     unit = _unit(comparison)
     return section(
         "The comparison",
-        figure(figures.scores(comparison), _caption(comparison), name="scores"),
+        figure(
+            figures.both(partial(figures.scores, comparison)),
+            _caption(comparison),
+            name="scores",
+        ),
         table(
             COLUMNS,
             rows,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Html, figure, paragraph, section
 from missfit.report.table import figures
 
+MOST_BARS = 15
 TOO_SMALL = 1e-4  # share of the error below which a fall is not worth a line
 
 
@@ -13,19 +16,23 @@ def worth_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     """Return how much the error would fall if a variable were always measured."""
     words = paragraph(worth_of_measuring(comparison, diagnosis))
     worth, risk = diagnosis.worth, diagnosis.risk
-    pairs = [
-        (comparison.names[j], float(worth.drops[j] / risk))
-        for j in worth.ranked(TOO_SMALL * risk)
-    ]
+    top = worth.ranked(TOO_SMALL * risk)[:MOST_BARS]
     title = "Which variable to measure more often"
-    if not pairs:
+    if not top:
         return section(title, words)
+    bars = (
+        [comparison.names[j] for j in top],
+        100 * worth.drops[top] / risk,
+        100 * worth.standard_errors[top] / risk,
+        "% of the mean squared error saved",
+    )
     return section(
         title,
         words,
         figure(
-            figures.worth(pairs),
-            "Expected fall of the mean squared error if a variable were never missing.",
+            figures.both(partial(figures.bars, *bars)),
+            "Expected fall of the mean squared error if a variable were never missing"
+            + (", with 95 % intervals." if worth.standard_errors.any() else "."),
             name="worth",
         ),
     )
