@@ -24,7 +24,6 @@ def folder(tmp_path_factory):
         ("a,b\n1,2\n", [], "--target 'y'"),
         ("a,y\n" + "1,2\n" * 30, [], "'y' is 2 in every row"),
         ("a,y\n" + "1,up\n2,down\n" * 30, [], "holds text, such as 'up'"),
-        ("a,a,y\n" + "1,2,3\n" * 30, [], "more than one column named 'a'"),
         ("a,y\n1,x\nx,2\n" + "3,z\n" * 30, [], "31 values that are no number"),
         ("a,y\n1,1\n", [], "1 rows with a target; at least 20"),
         ("a,y\n1,1\n" + "2,2\n" * 30, ["--coverage", "2"], "coverage of 2"),

@@ -146,7 +146,7 @@ def test_a_missing_extra_says_how_to_install_it(tmp_path):
         f"missfit.EMLR().fit({str(tmp_path / 'a.parquet')!r}, 'y')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: Reading files takes pyarrow" in done.stderr
+    assert "ImportError: Reading such a file takes pyarrow" in done.stderr
     assert 'pip install "missfit[study]"' in done.stderr
 
 
@@ -187,10 +187,8 @@ def test_two_columns_of_one_name_are_refused(frame, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table([[1.0], [2.0], [3.0]], names=["a", "a", "y"])
     parquet.write_table(table, tmp_path / "t.parquet")
-    (tmp_path / "t.csv").write_text("a,a,y\n1,2,3\n")
-    for name in ("t.parquet", "t.csv"):
-        with pytest.raises(ValueError, match=r"more than one column named 'a'"):
-            open_source(tmp_path / name, "y")
+    with pytest.raises(ValueError, match=r"more than one column named 'a'"):
+        open_source(tmp_path / "t.parquet", "y")
 
 
 def test_a_part_that_lacks_a_column_is_named_before_anything_is_read(frame, tmp_path):

@@ -88,12 +88,12 @@ def test_compare_shows_what_runs_and_leaves_the_table_alone(table, tmp_path):
     skip = [f"--skip={one.name}" for one in CANDIDATES if one.name not in names]
     call = ("compare", table, "--target", "y", "--jobs", "1", "--out", tmp_path / "r")
     said = on_a_terminal(80, *call, *skip)
-    assert "[  0%] EMLR" in said
+    assert "[1/2] ConstantImputedLR" in said  # the cheap one comes first
     assert "finding the reasons for the scores" in said
     lines = [line for line in visible(said) if line]
     first = [line.split()[0] for line in lines if not line.startswith("missfit: ")]
-    assert first[:4] == ["predictor", *names, "Use"]
-    assert len(first) == 5  # and where the report is
+    assert first[:4] == ["predictor", *names[::-1], "Use"]
+    assert len(first) == 7  # and where the report is, and the command that fits
 
 
 def test_without_a_terminal_nothing_is_drawn(table, tmp_path):

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hostile_bytes import damaged, odd_archive, odd_text, odd_workbook
+
 ESCAPE = "\x1b]0;owned\x07\x1b[31m\x1b[2J"
 TINY = """
 figures = []
@@ -42,8 +44,8 @@ class Case:
 def case(number: int, bases: dict[str, bytes]) -> Case:
     """Return the case of a number; ``bases`` are sound files to damage."""
     rng = random.Random(number)
-    make = KINDS[number % len(KINDS)]
-    return make(rng, bases)
+    kinds = KINDS if number < TABLES_FROM else TABLE_KINDS
+    return kinds[number % len(kinds)](rng, bases)
 
 
 def place(one: Case, folder: Path, bases: dict[str, bytes]) -> None:
@@ -69,39 +71,6 @@ ODD = {
     "zeros": lambda path: path.symlink_to("/dev/zero"),
     "private": lambda path: (path.write_text("old"), path.chmod(0o600)),
 }
-
-
-# ---- damage --------------------------------------------------------------------------
-
-
-def damaged(rng: random.Random, content: bytes) -> bytes:
-    """Return content with one kind of damage."""
-    data = bytearray(content)
-    spot = rng.randrange(len(data))
-    what = rng.randrange(8)
-    if what == 0:
-        return bytes(data[:spot])
-    if what == 1:  # a few bytes flipped
-        for _ in range(rng.choice([1, 1, 2, 5, 50])):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-    elif what == 2:  # a run of one byte
-        width = rng.choice([1, 4, 8, 64, 512])
-        data[spot : spot + width] = bytes([rng.choice([0, 255, 127])]) * width
-    elif what == 3:
-        del data[spot : spot + rng.choice([1, 8, 100])]
-    elif what == 4:
-        data[spot:spot] = rng.randbytes(rng.choice([1, 8, 100]))
-    elif what == 5:  # numbers of the footer, of a length or an offset
-        spot = max(0, len(data) - rng.randrange(1, 400))
-        number = rng.choice([2**31 - 1, 2**40, 2**63 - 1, 0])
-        data[spot : spot + 8] = number.to_bytes(8, "little")
-    elif what == 6:
-        return bytes(data[spot:]) + bytes(data[:spot])
-    else:
-        spot -= spot % 8
-        number = rng.choice([-1, 2**31, 2**62, 1 << rng.randrange(60)])
-        data[spot : spot + 8] = number.to_bytes(8, "little", signed=True)
-    return bytes(data)
 
 
 def _odd_csv(rng: random.Random, text: str) -> bytes:
@@ -158,15 +127,18 @@ def _odd_csv(rng: random.Random, text: str) -> bytes:
 def _command_on(rng: random.Random, data: str) -> list[str]:
     """Return a command that reads a table, and is quick where the table is sound."""
     which = rng.random()
+    said = rng.choice(SAID) if rng.random() < 0.2 else []
     if which < 0.5:
-        line = ["fit", data, "--target", "y", "--model", "out.skops"]
+        line = ["fit", data, "--target", "y", "--model", "out.skops", *said]
         return [*line, "--predictor", "ConstantImputedLR"]
     if which < 0.95:
         out = ["--out", "out.csv"] if rng.random() < 0.7 else []
-        return ["predict", "model.skops", data, *out]
-    return ["compare", data, "--target", "y", "--jobs", "1", *QUICK]
+        return ["predict", "model.skops", data, *out, *said]
+    return ["compare", data, "--target", "y", "--jobs", "1", *said, *QUICK]
 
 
+SAID = [["--encoding", name] for name in ("utf-8", "utf-16", "cp1252", "punycode")]
+SAID += [["--na", "Paris"], ["--na", ""], ["--sheet", "Sheet"], ["--sheet", ESCAPE]]
 SLOW = (
     *("AutoRegressor", "ConditionalImputedLR", "EMLR", "ExpandedLR", "FactorizedLR"),
     *("HistGradientBoosting", "IterativeImputer + ridge", "MICELR", "MLP", "NeuMiss"),
@@ -182,6 +154,26 @@ def csv_case(rng: random.Random, bases: dict[str, bytes]) -> Case:
     """Damage a CSV file."""
     content = _odd_csv(rng, bases["table.csv"].decode())
     return Case("csv", _command_on(rng, "odd.csv"), {"odd.csv": content})
+
+
+def text_case(rng: random.Random, bases: dict[str, bytes]) -> Case:
+    """Write a text file in a strange way."""
+    content = odd_text(rng, bases["table.csv"].decode())
+    name = rng.choice(["odd.csv", "odd.csv", "odd.tsv", "odd.txt"])
+    return Case("text", _command_on(rng, name), {name: content})
+
+
+def packed_case(rng: random.Random, bases: dict[str, bytes]) -> Case:
+    """Pack a table in a strange way."""
+    name, content = odd_archive(rng, bases["table.csv"].decode())
+    return Case("packed", _command_on(rng, name), {name: content})
+
+
+def workbook_case(rng: random.Random, bases: dict[str, bytes]) -> Case:
+    """Damage a workbook."""
+    base = bases.get("sheet.xlsx", b"PK\x03\x04")
+    content = odd_workbook(rng, base) if len(base) > 4 else base
+    return Case("workbook", _command_on(rng, "odd.xlsx"), {"odd.xlsx": content})
 
 
 def arrow_case(rng: random.Random, bases: dict[str, bytes]) -> Case:
@@ -224,7 +216,9 @@ def option_case(rng: random.Random, bases: dict[str, bytes]) -> Case:
     return Case("options", line)
 
 
+KINDS_OF = [f"{name}={kind}" for name in NAMES for kind in ("number", "text", "drop")]
 TABLE = [("--drop", NAMES), ("--categorical", NAMES), ("--group", NAMES)]
+TABLE += [("--as", [*KINDS_OF, *NAMES]), ("--na", NAMES), ("--encoding", NAMES)]
 TABLE += [("--seed", NUMBERS)]
 OPTIONS: dict[str, list] = {
     "fit": [
@@ -378,10 +372,15 @@ def _odd_study(rng: random.Random) -> bytes:
     return damaged(rng, text) if text and rng.random() < 0.25 else text
 
 
+TABLES_FROM = 1_000_000  # numbers of cases with tables alone
+TABLE_KINDS = (text_case, csv_case, packed_case, workbook_case, text_case)
 KINDS = (
     csv_case,
     arrow_case,
     option_case,
+    text_case,
+    packed_case,
+    workbook_case,
     csv_case,
     arrow_case,
     output_case,

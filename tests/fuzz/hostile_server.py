@@ -6,6 +6,7 @@ come in on standard input, one in a line; results go out as lines of JSON.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import resource
@@ -75,6 +76,8 @@ def _write_bases(folder: Path) -> None:
     frame.to_csv(folder / "table.csv", index=False)
     line = ["fit", str(folder / "table.csv"), "--target", "y", "--model"]
     assert main([*line, str(folder / "model.skops"), "--predictor=EMLR"]) == 0
+    if importlib.util.find_spec("openpyxl"):
+        frame.to_excel(folder / "sheet.xlsx", index=False, engine="openpyxl")
     rich = frame.assign(day=pd.to_datetime(frame["day"]))
     rich["flag"] = rng.random(80) < 0.5
     rich["kind"] = pd.Categorical(rng.choice(["a", "b"], 80))

@@ -14,6 +14,7 @@ pytest.importorskip("skops")
 
 SERVER = Path(__file__).parent / "hostile_server.py"
 LONG, BLOCK = 2_000, 100
+TABLES = 1_000_000  # from here on, cases are tables alone
 
 
 def results_of(numbers):
@@ -42,6 +43,13 @@ def assert_harmless(numbers):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_hostile_files_and_command_lines_do_no_harm():
     assert_harmless(range(40))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("start", range(TABLES, TABLES + 500, 50))
+def test_five_hundred_mutated_tables_do_no_harm(start):
+    assert_harmless(range(start, start + 50))
 
 
 @pytest.mark.slow

@@ -54,12 +54,16 @@ def _explain(error: Exception) -> None:
     """Print in one line what went wrong."""
     if os.environ.get(TRACEBACK):
         sys.stderr.write(printable(traceback.format_exc()))
+    several = getattr(error, "errors", [])
+    if several:
+        note(f"{len(several)} things are wrong with the table:")
+        for one in several:
+            note(f"- {_cut(f'{named_option(one)}{one}')}")
+        return
     text = f"{named_option(error)}{error}"
     if isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{error.filename}: {error.strerror}."
-    text = " ".join(text.split())
-    if len(text) > LONGEST:
-        text = text[:LONGEST] + " ..."
+    text = _cut(text)
     if isinstance(error, (UsageError, ValueError, OSError, ImportError)):
         note(text)
     elif isinstance(error, MemoryError):
@@ -70,6 +74,12 @@ def _explain(error: Exception) -> None:
             f"environment variable {TRACEBACK}=1 and run the command again to see "
             "where it comes from."
         )
+
+
+def _cut(text: str) -> str:
+    """Return a text as one line of bounded length."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
 
 
 def _code_of_output(code: int, out: PatientStream) -> int:

@@ -86,13 +86,16 @@ def _add_choice(parser) -> None:
         metavar="TIME",
         help="The time that the comparison and its report may take, such as 90s, 10m "
         "or 1h; a number without a unit means seconds. A predictor that would take "
-        "longer, as a fit to a small part of the rows shows, is left out and named.",
+        "longer, as a fit to a small part of the rows shows, is left out and named. "
+        "The default is 150 seconds, or 1 second for each 1,000 values of the table "
+        "if that is longer.",
     )
     parser.add_argument(
         "--all",
         action="store_true",
-        help="Run all folds of every predictor. Without this option, a slow predictor "
-        "is stopped if it is clearly behind after the first folds.",
+        help="Run all folds of every predictor, however long that takes. Without this "
+        "option, a slow predictor is stopped if it is clearly behind after the first "
+        "folds.",
     )
 
 
@@ -131,7 +134,7 @@ def _compare(arguments) -> int:
     options = _options(arguments)
     with Status() as status, _terminated_as_interrupted():
         status.show(f"reading {arguments.data}")
-        show = TrialTable(status, "; --all runs them")
+        show = TrialTable(status)
         try:
             advice = advise(
                 arguments.data,
@@ -153,13 +156,14 @@ def _compare(arguments) -> int:
     tell("To fit it to the whole table:")
     tell(f"  {fit_line(arguments.data, said, chosen, out / 'model.skops')}")
     if not advice.is_whole:
+        note("interrupted")
         _say_how_to_go_on()
         return INTERRUPTED
     return 0
 
 
 def _say_how_to_go_on() -> None:
-    note("interrupted; finished fits are kept: the same command goes on from here")
+    note("finished fits are kept: give the same command again to go on from here")
 
 
 @contextmanager

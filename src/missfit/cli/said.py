@@ -102,8 +102,8 @@ def read_said(folder: Path) -> tuple[Said, str]:
             "of a report that missfit compare wrote."
         )
     content = _parsed(path)
-    options = content.get("options") if isinstance(content, dict) else None
-    predictor = content.get("predictor") if isinstance(content, dict) else None
+    options: Any = content.get("options")
+    predictor = content.get("predictor")
     if not (_is_said(options) and isinstance(predictor, str)):
         raise UsageError(
             f"--from {shown(str(folder))}: {NAME} is damaged; give the options of the "
@@ -112,14 +112,15 @@ def read_said(folder: Path) -> tuple[Said, str]:
     return options, predictor
 
 
-def _parsed(path: Path) -> Any:
-    """Return what a JSON file holds, None where it is damaged or too large."""
+def _parsed(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file, an empty one if it is damaged or too large."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
-        return json.loads(data) if len(data) <= MOST_BYTES else None
+        content = json.loads(data) if len(data) <= MOST_BYTES else None
     except (OSError, ValueError, RecursionError):
-        return None
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _is_said(options: Any) -> bool:

@@ -16,12 +16,10 @@ class TrialTable:
     Parameters
     ----------
     status : Status
-    way_out : str
-        What to add where a predictor is behind: the option that runs all its folds.
     """
 
-    def __init__(self, status: Status, way_out: str = ""):
-        self.status, self.way_out = status, way_out
+    def __init__(self, status: Status):
+        self.status = status
         self.queue: list[Candidate] = []
         self.n_done = 0
 
@@ -48,8 +46,7 @@ class TrialTable:
         if trial.failure or trial.left_out:
             what = "failed" if trial.failure else "left out"
             tell(self.line.format(trial.name, what, "", "", seconds))
-            way_out = self.way_out if " behind " in trial.left_out else ""
-            note(f"{trial.name}: {trial.failure or trial.left_out}{way_out}")
+            note(f"{trial.name}: {trial.failure or trial.left_out}{_way_out(trial)}")
         else:
             score = comparison.scores_of([trial])[trial.name]
             ends = f"{score.low:.4f} to {score.high:.4f}"
@@ -65,3 +62,10 @@ class TrialTable:
             return
         done = f"[{self.n_done + 1}/{len(self.queue)}]"
         self.status.show(f"{done} {self.queue[self.n_done].name}", left)
+
+
+def _way_out(trial: Trial) -> str:
+    """Return the option that runs what was left out, or ""."""
+    if " are left of the time " in trial.left_out:
+        return "; a longer --budget runs it"
+    return "; --all runs it" if trial.left_out.startswith("left out") else ""

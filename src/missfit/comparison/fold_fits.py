@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -41,10 +42,14 @@ class FoldFits:
         self._parallel.__exit__(kind, *error)
         if kind is not None and self.n_jobs > 1:
             # an interrupt: what runs in the processes would go on beside the report
-            get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of workers that stopped
+                get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
     def of(self, one: Candidate, folds: range) -> list[Fit]:
         """Return the fits of a candidate to the rows outside each of some folds."""
+        if not folds:
+            return []
         if one.fit_many is not None:  # networks of all folds train as one batch
             part = _batch_name(folds)
             fits = self._known(one, part, folds)
@@ -87,7 +92,7 @@ class FoldFits:
         """Return what `fit_and_predict` takes: so many training rows, and some more."""
         whole = self.whole
         order = np.random.default_rng(whole.seed).permutation(len(whole.y))
-        rows = order[: n_rows + n_rows // whole.n_folds]
+        rows = np.sort(order[: n_rows + n_rows // whole.n_folds])  # as in time
         groups = None if whole.fit_groups is None else whole.fit_groups[rows]
         test = np.arange(len(rows)) >= n_rows
         return whole.X[rows], whole.y[rows], test, whole.seed, groups

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from missfit.tables.options import ReadOptions
 
+# Seconds of a comparison for which no budget is given: so many for a table of up to
+# 150,000 values, and one more for each 1,000 values beyond.
+SHORTEST, VALUES_PER_SECOND = 150.0, 1000
 LEAST_ROWS = 50  # of a table to compare: 10 in each test fold of the default 5
 
 
@@ -43,7 +46,7 @@ class CompareOptions:
         that it is clearly behind.
     budget : float, optional
         Seconds for the whole comparison and its report. A candidate that would take
-        longer than what is left is not tried.
+        longer than what is left is not tried. See `seconds_for`.
 
     Examples
     --------
@@ -62,6 +65,17 @@ class CompareOptions:
     seed: int = 0
     all_folds: bool = False
     budget: float | None = None
+
+    def seconds_for(self, n_rows: int, n_columns: int) -> float | None:
+        """Return how long the comparison of such a table may take, None for any time.
+
+        >>> [CompareOptions().seconds_for(n, 30) for n in (100, 10_000, 10_000_000)]
+        [150.0, 300.0, 600.0]
+        """
+        if self.budget is not None or self.all_folds:
+            return self.budget
+        n_values = min(n_rows, self.max_rows) * n_columns
+        return max(SHORTEST, n_values / VALUES_PER_SECOND)
 
     def check(self) -> None:
         """Raise a ValueError where no table could be compared like this."""

@@ -18,9 +18,13 @@ class FitStore(Protocol):
 
     def begin(self, comparison: Comparison) -> list[str]:
         """Learn which table and folds the fits belong to; return notes for the user."""
+        ...
+        ...
 
     def load(self, one: Candidate, part: str) -> list[Fit] | None:
         """Return the fits of a candidate to a part of the table, None if unknown."""
+        ...
 
     def save(self, one: Candidate, part: str, fits: Sequence[Fit]) -> None:
         """Keep the fits of a candidate to a part of the table."""
+        ...

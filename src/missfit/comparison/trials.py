@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
-from missfit.comparison.candidates import Candidate, choosing_forward
+from missfit.comparison.candidates import DEFAULT, Candidate, choosing_forward
 from missfit.comparison.costs import Costs
 from missfit.comparison.fits import Fit
 from missfit.comparison.fold_fits import FoldFits
@@ -27,7 +27,16 @@ from missfit.terminal import duration
 # error. One that is behind by 2 of them on its first folds would have to gain 3.
 PATIENCE = 20.0  # seconds that the other folds of a candidate far behind may take
 BEHIND = 2.0  # standard errors of the difference from which a candidate is far behind
+FEW = 2  # training rows for each column below which networks are left out
+# Guesses were too long by up to 8 times (EMLR's pace on 300 rows of 200 columns). Where
+# one is so many times too long for the time that is left, no part is fitted.
+WILD = 10
 FINISH = 8.0  # seconds of a budget that the report takes beside fits of the candidates
+REFITS = 2  # fits for the intervals, the learning curve and the importance in a report
+TOO_FEW = (
+    f"left out: a network learns little from fewer than {FEW} training rows for each "
+    "column, and takes long"
+)
 
 
 def compare_table(
@@ -77,7 +86,7 @@ def compare_table(
         candidates = [choosing_forward(one) for one in candidates]
     if store is not None:
         whole.notes.extend(store.begin(whole))
-    queue = sorted(candidates, key=lambda one: one.cost)
+    queue = sorted(candidates, key=_turn)
     if on_start:
         on_start(whole, queue)
     with FoldFits(whole, options.n_jobs, store) as fits:
@@ -92,6 +101,15 @@ def compare_table(
     if not whole.sound:
         raise ValueError(_why_nothing(whole))
     return whole
+
+
+def _turn(one: Candidate) -> float:
+    """Return by what number candidates are sorted: their cost.
+
+    The default counts a tenth of its cost: on most tables it is the best, so that it
+    must not be what a budget leaves out.
+    """
+    return one.cost / 10 if one.name == DEFAULT else one.cost
 
 
 def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison:
@@ -180,22 +198,31 @@ class _Runner:
         n_folds = self.whole.n_folds
         if self.fold_fits.has(one):
             return n_folds, ""
+        if one.fit_many is not None and self._has_few_rows():
+            return 0, TOO_FEW
+        needed = self.costs.folds(one, self.costs.guess(one))
+        if self.left <= needed / WILD:
+            return 0, _over_budget(needed, self.left)
         seconds = self.costs.of(one, enough=self.left / 10)
         needed = self.costs.folds(one, seconds)
-        # the report fits the candidate once more if it recommends it
-        if needed + seconds > self.left:
+        if needed + REFITS * seconds > self.left:
             return 0, _over_budget(needed, self.left)
         is_slow = needed > PATIENCE and not self.all_folds
         is_close = needed > self.left / 3  # the prediction may be wrong
-        first = min(self.fold_fits.n_jobs, n_folds)
+        first = 1 if one.fit_many else min(self.fold_fits.n_jobs, n_folds)
         return (first if is_slow or is_close else n_folds), ""
+
+    def _has_few_rows(self) -> bool:
+        """Return whether networks are left out; not if there is nothing else."""
+        few = self.whole.n_training < FEW * self.whole.X.shape[1]
+        return few and bool(self.whole.sound) and not self.all_folds
 
     def _why_stop(self, one: Candidate, fits: Sequence[Fit]) -> str:
         """Return why the folds after the first are left out, or "" if they are not."""
         whole = self.whole
         seconds = sum(fit.seconds for fit in fits) / len(fits)
         needed = self.costs.folds(one, seconds, n_done=len(fits))
-        if needed + seconds > self.left:
+        if needed + REFITS * seconds > self.left:
             done = f"after {len(fits)} of {whole.n_folds} folds"
             return _over_budget(needed, self.left, done)
         if needed > PATIENCE and not self.all_folds:
@@ -208,7 +235,8 @@ def _over_budget(needed: float, left: float, done: str = "") -> str:
     folds = "the others" if done else "all folds"
     return (
         f"left out{' ' if done else ''}{done}: {folds} would take about "
-        f"{duration(needed)}, and {duration(max(0.0, left))} of the budget are left"
+        f"{duration(needed)}, and {duration(max(0.0, left))} are left of the time that "
+        "this comparison may take"
     )
 
 

@@ -155,7 +155,7 @@ class _Design(NamedTuple):
     centre: NDArray[np.float64]
     spread: NDArray[np.float64]
     indicators: NDArray[np.intp]
-    index: NDArray[np.intp]
+    pattern: NDArray[np.intp]
     patterns: NDArray[np.bool_]
     law: ScaledGaussian
 
@@ -177,7 +177,7 @@ class _Design(NamedTuple):
         """Return kappa of each row under some coefficients."""
         d = self.patterns.shape[1]
         slopes = (scores.coef / self.spread)[0, :d]
-        return _attenuation(slopes, self.law, self.patterns)[self.index]
+        return _attenuation(slopes, self.law, self.patterns)[self.pattern]
 
 
 class _Scores(NamedTuple):

@@ -72,7 +72,7 @@ class PatternClassifier(NanClassifier):
     """
 
     estimator_: Any
-    _law_: ScaledGaussian | None
+    _law_: Any  # ScaledGaussian, or None where the link is fitted
     _link_: FittedLink | None
 
     def __init__(self, estimator: Any, *, class_weight: Any = None):
@@ -184,7 +184,7 @@ class PatternClassifier(NanClassifier):
             trial._stream_base_ = clone(_check_linear(self.estimator))
         code = trial._codes(y)
         weight = trial._row_weights(code, sample_weight)
-        base = copy.copy(trial._stream_base_)
+        base: Any = copy.copy(trial._stream_base_)
         base.partial_fit(X, indicators(code, len(trial.classes_)), weight)
         trial._stream_base_ = base
         law = _only_law(base)

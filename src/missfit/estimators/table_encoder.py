@@ -168,7 +168,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             replace(one, kind="category", format=None) if j in forced else one
             for j, one in enumerate(given.columns)
         ]
-        return Reading(tuple(kept), given.n_rows)
+        return replace(given, columns=tuple(kept))
 
     def _check_parameters(self) -> None:
         if self.unknown not in ("missing", "error"):

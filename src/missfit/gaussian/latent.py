@@ -32,7 +32,7 @@ class LatentRows(NamedTuple):
     sign: NDArray[np.float64]
     weight: NDArray[np.float64]
     patterns: NDArray[np.bool_]
-    index: NDArray[np.intp]
+    pattern: NDArray[np.intp]
 
     @classmethod
     def of(cls, Z: NDArray, label: NDArray[np.bool_], weight: NDArray) -> LatentRows:
@@ -110,16 +110,16 @@ def _step(rows: LatentRows, law: LatentLaw, prior_rows: float, slope_rows: float
     points = np.empty((len(rows.Z), d + 1))
     points[:, :d] = _expected_features(rows, law, parts.slopes)
     linear = law.intercept + points[:, :d] @ law.slope
-    tau = np.sqrt(parts.left)[rows.index]
+    tau = np.sqrt(parts.left)[rows.pattern]
     a = rows.sign * linear / tau
     r = inverse_mills(a)
     surprise = rows.sign * tau * r
     points[:, d] = linear + surprise
-    points[:, :d] += parts.gain[rows.index] * surprise[:, None]
+    points[:, :d] += parts.gain[rows.pattern] * surprise[:, None]
     spread = tau**2 * np.maximum(1 - r * (a + r), 0.0)
-    second = _second_moments(parts, np.bincount(rows.index, rows.weight * spread))
+    second = _second_moments(parts, _sums(rows, rows.weight * spread))
     standard = ScaledGaussian(np.zeros(d), np.ones(d), law.mean, law.cov)
-    density = observed_log_density(standard, rows.Z, rows.patterns, rows.index)
+    density = observed_log_density(standard, rows.Z, rows.patterns, rows.pattern)
     height = rows.weight @ (density + log_ndtr(a))
     after = _maximum(points, rows.weight / n, second / n, n, prior_rows, slope_rows)
     return after, float(height + _log_prior(law, prior_rows, slope_rows))
@@ -128,20 +128,20 @@ def _step(rows: LatentRows, law: LatentLaw, prior_rows: float, slope_rows: float
 class _PatternParts(NamedTuple):
     """What an EM step needs of each pattern.
 
-    ``slopes`` are those of E[X_u | x_obs], ``left`` is tau^2, ``gain`` is g, ``count``
+    ``slopes`` are those of E[X_u | x_obs], ``left`` is tau^2, ``gain`` is g, ``n_rows``
     the weight of the rows, and ``inner`` is the sum of V over all rows.
     """
 
     slopes: NDArray[np.float64]
     left: NDArray[np.float64]
     gain: NDArray[np.float64]
-    count: NDArray[np.float64]
+    n_rows: NDArray[np.float64]
     inner: NDArray[np.float64]
 
 
 def _pattern_parts(rows: LatentRows, law: LatentLaw) -> _PatternParts:
     n_patterns, d = rows.patterns.shape
-    count = np.bincount(rows.index, rows.weight, n_patterns)
+    count = _sums(rows, rows.weight)
     slopes, left = np.empty((n_patterns, d, d)), np.empty(n_patterns)
     gain, inner = np.empty((n_patterns, d)), np.zeros((d, d))
     for block in blocks(n_patterns, d * d):
@@ -153,11 +153,16 @@ def _pattern_parts(rows: LatentRows, law: LatentLaw) -> _PatternParts:
     return _PatternParts(slopes, left, gain, count, inner)
 
 
+def _sums(rows: LatentRows, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of a value over the rows of each pattern."""
+    return np.asarray(np.bincount(rows.pattern, values, len(rows.patterns)), float)
+
+
 def _expected_features(rows: LatentRows, law: LatentLaw, slopes: NDArray) -> NDArray:
     """Return E[X | x_obs] of each row."""
     values = np.empty_like(rows.Z)
     for some in blocks(len(rows.Z), rows.Z.shape[1] ** 2):
-        index = rows.index[some]
+        index = rows.pattern[some]
         hidden = rows.patterns[index]
         gap = np.where(hidden, 0.0, rows.Z[some] - law.mean)
         guess = law.mean + (slopes[index] @ gap[:, :, None])[:, :, 0]
@@ -172,7 +177,7 @@ def _second_moments(parts: _PatternParts, spread: NDArray[np.float64]) -> NDArra
     """
     d = parts.gain.shape[1]
     second = np.empty((d + 1, d + 1))
-    known = parts.count * parts.left - spread
+    known = parts.n_rows * parts.left - spread
     second[:d, :d] = parts.inner - (parts.gain.T * known) @ parts.gain
     second[:d, d] = second[d, :d] = spread @ parts.gain
     second[d, d] = spread.sum()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import ndtr, ndtri
 
 from missfit.moments.patterns import group_rows
@@ -104,9 +104,11 @@ class GaussianPatternMixture(LinearTarget):
         low, high = ends.min(), ends.max()
         if low == high:
             return float(low)
-        return float(
-            brentq(lambda y: weight @ ndtr((y - centre) / sd) - share, low, high)
-        )
+
+        def excess(y):
+            return weight @ ndtr((y - centre) / sd) - share
+
+        return root_scalar(excess, bracket=(low, high)).root
 
     def _target_components(self):
         """Weights, means and variances of the Gaussians that Y is a mixture of."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,14 @@ class NumericChunks:
         The file, for messages.
     decimal : str
         The decimal sign that the file seems to have.
+    line_of : callable
+        Returns where a row stands in the file, in words.
     """
 
-    def __init__(self, first: Any, path: Path, decimal: str):
-        self.path = path
+    def __init__(
+        self, first: Any, path: Path, decimal: str, line_of: Callable[[int], str]
+    ):
+        self.path, self.line_of = path, line_of
         hint = decimal if decimal == "," else ""
         reading = Reading.of(first, hints=Hints(decimal=hint))
         self.reading = Reading(tuple(map(_as_number, reading.columns)), reading.n_rows)
@@ -56,9 +61,9 @@ class NumericChunks:
     def _refuse(self, one: ColumnReading, column: Column, row: int, first: int) -> None:
         value = column.values[row if column.typed else column.codes[row]]
         raise TableError(
-            f"{self.path}: column {shown(one.name)} holds {shown(value)} in row "
-            f"{first + row}, which is no number; encode the column as numbers, or "
-            "leave it out.",
+            f"{self.path}: column {shown(one.name)} holds {shown(value)} in "
+            f"{self.line_of(first + row)}, which is no number; encode the column as "
+            "numbers, or leave it out.",
             column=one.name,
         )
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from missfit.tables.columns import shown
 from missfit.writing import kind_of_place
 
 MOST_GUESSED = 2_000  # names that are compared with one that is not there
-
-
 MOST_LISTED = 10  # names of columns in a message
 
 
@@ -38,6 +37,71 @@ class NoTableError(TableError, FileNotFoundError):
     """There is no table at a place."""
 
 
+class SeveralTableError(TableError):
+    """Several things that are wrong with one table.
+
+    Attributes
+    ----------
+    errors : list of TableError
+    """
+
+    def __init__(self, errors: Sequence[TableError]):
+        lines = "".join(f"\n- {error}" for error in errors)
+        super().__init__(f"{len(errors)} things are wrong with the table:{lines}")
+        self.errors = list(errors)
+
+
+class Problems:
+    """Collects what is wrong with a table, to tell all of it at once, and notes.
+
+    Attributes
+    ----------
+    errors : list of TableError
+    notes : list of str
+        What was decided, and is not wrong.
+
+    Examples
+    --------
+    >>> problems = Problems()
+    >>> problems.add(TableError("a is missing; add it."))
+    >>> problems.add(TableError("b is missing; add it."))
+    >>> problems.refuse()
+    Traceback (most recent call last):
+    missfit.tables.problems.SeveralTableError: 2 things are wrong with the table:
+    - a is missing; add it.
+    - b is missing; add it.
+    """
+
+    def __init__(self):
+        self.errors: list[TableError] = []
+        self.notes: list[str] = []
+
+    def add(self, error: TableError) -> None:
+        """Take an error, or each of several, that was not yet told."""
+        for one in getattr(error, "errors", [error]):
+            if str(one) not in map(str, self.errors):
+                self.errors.append(one)
+
+    def note(self, *texts: str) -> None:
+        """Take what was decided, once."""
+        self.notes += [text for text in texts if text not in self.notes]
+
+    @contextlib.contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep an error of the block, which ends with it, and go on after the block."""
+        try:
+            yield
+        except TableError as error:
+            self.add(error)
+
+    def refuse(self) -> None:
+        """Raise what was collected, if anything was."""
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        if self.errors:
+            raise SeveralTableError(self.errors)
+
+
 def existing_place(path: str | Path) -> Path:
     """Return the path of a folder, or of a file that is not empty and no pipe."""
     path = Path(path)
@@ -53,7 +117,7 @@ def existing_place(path: str | Path) -> Path:
             "first, and give that."
         )
     if kind == "a file" and path.stat().st_size == 0:
-        raise TableError(f"{path} is empty.")
+        raise TableError(f"{path} is empty; give a table with a header and rows.")
     return path
 
 
@@ -127,8 +191,9 @@ def as_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def needs(packages: str, error: ImportError) -> ImportError:
+def needs(packages: str, error: ImportError, extra: str = "study") -> ImportError:
     """Return the error of a package that is not there, with the way to install it."""
     return ImportError(
-        f'Reading files takes {packages}: pip install "missfit[study]" ({error}).'
+        f'Reading such a file takes {packages}: pip install "missfit[{extra}]" '
+        f"({error})."
     )

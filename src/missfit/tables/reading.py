@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,8 @@ class Reading:
     columns : tuple of ColumnReading
     n_rows : int
         The rows from which it was decided.
+    encoding, sheet : str or None
+        The encoding and the sheet that the user named, for other files of the kind.
 
     Examples
     --------
@@ -56,6 +58,8 @@ class Reading:
 
     columns: tuple[ColumnReading, ...]
     n_rows: int
+    encoding: str | None = None
+    sheet: str | None = None
 
     @classmethod
     def of(
@@ -86,7 +90,7 @@ class Reading:
     def select(self, names: Iterable[str]) -> Reading:
         """Return the reading of some columns, in this order."""
         known = {one.name: one for one in self.columns}
-        return Reading(tuple(known[name] for name in names), self.n_rows)
+        return replace(self, columns=tuple(known[name] for name in names))
 
     @property
     def names(self) -> list[str]:
@@ -101,6 +105,21 @@ class Reading:
             for one in self.columns
             if one.format is not None or one.kind not in ("number", "date", "empty")
         ]
+
+    def options_for(self, options: ReadOptions | None = None) -> ReadOptions:
+        """Return how another file is read: as said, else as the first table was.
+
+        The marks of missing values that were named for the first table hold too, and
+        its encoding and sheet where the options name none.
+        """
+        options = options or ReadOptions()
+        marks = [mark for one in self.columns for mark in one.marks]
+        return replace(
+            options,
+            na=tuple(dict.fromkeys([*options.na, *marks])),
+            encoding=options.encoding or self.encoding,
+            sheet=options.sheet or self.sheet,
+        )
 
     def notes(self) -> list[str]:
         """Return what a reader of the table should know of its columns."""
@@ -162,7 +181,8 @@ class Reading:
     def as_json(self) -> dict[str, Any]:
         """Return plain data from which `from_json` makes the same reading."""
         columns = [column_data(one) for one in self.columns]
-        return {"n_rows": self.n_rows, "columns": columns}
+        named = {"encoding": self.encoding, "sheet": self.sheet}
+        return {"n_rows": self.n_rows, "columns": columns, **named}
 
     @classmethod
     def from_json(cls, plain: Any) -> Reading:
@@ -172,7 +192,11 @@ class Reading:
         if type(plain.get("n_rows")) is not int or plain["n_rows"] < 0:
             raise ValueError(f"a reading of {str(plain.get('n_rows'))[:40]} rows")
         columns = tuple(column_from_data(one) for one in plain["columns"])
-        return cls(columns, plain["n_rows"])
+        named = [plain.get(name) for name in ("encoding", "sheet")]
+        if not all(name is None or isinstance(name, str) for name in named):
+            raise ValueError("a reading whose encoding or sheet is no name")
+        ReadOptions(encoding=named[0])  # raises where it is none
+        return cls(columns, plain["n_rows"], *named)
 
 
 def frame_columns(frame: Any) -> Iterator[tuple[str, Column]]:

@@ -11,17 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
-from missfit.tables.codes import are_padded
 from missfit.tables.columns import pandas_column, shown
-from missfit.tables.csv_text import csv_dialect
 from missfit.tables.decisions import Hints
 from missfit.tables.options import ReadOptions
-from missfit.tables.problems import TableError, instead
-from missfit.tables.read import column_names, read_chunks, read_table, stored
+from missfit.tables.problems import Problems, TableError, instead
+from missfit.tables.read import OpenTable, open_table, read_table, without_marks
 from missfit.tables.reading import Reading
 from missfit.tables.times import times_of
 
-SAMPLE = 2_000  # rows of a file in which codes such as 00501 are looked for
 MOST_NOTES = 20  # on columns
 
 
@@ -75,21 +72,31 @@ def read_training(
     options = options or ReadOptions()
     is_frame = hasattr(table, "columns")
     path = "the frame" if is_frame else table
-    names = list(table.columns) if is_frame else column_names(table, options)
+    problems = Problems()
+    opened = None if is_frame else open_table(table, options)
+    names = list(table.columns) if opened is None else opened.names
     options = options.resolved(names)
-    _check_roles(path, names, target, options, group, time)
+    _check_roles(problems, path, names, options, target=target, group=group, time=time)
     out = {target, group, time, *options.left_out}
     features = [name for name in names if name not in out]
     if not features:
-        raise TableError(
-            f"{path} has no column beside the target {shown(target)} to predict from."
+        problems.add(
+            TableError(
+                f"{path} has no column beside the target {shown(target)} to predict "
+                "from; add columns."
+            )
         )
-    frame = _pandas_frame(table) if is_frame else _file_frame(path, names, options)
-    hints = Hints() if is_frame else _hints(path)
+    frame = None
+    with problems.collected():
+        frame = _frame(table if opened is None else opened, options, problems)
+    problems.refuse()
+    assert frame is not None
+    hints = _hints(opened)
     reading, y = _decided(frame[[*features, target]], target, path, options, hints)
+    reading = replace(reading, encoding=options.encoding, sheet=options.sheet)
     X = reading.select(features).apply(frame[features]).frame
     known = ~np.isnan(y)
-    notes = _few(reading.notes())
+    notes = [*problems.notes, *_few(reading.notes())]
     if not known.all():
         notes.append(f"{(~known).sum():,} rows without a target left out")
         X, frame = (part[known].reset_index(drop=True) for part in (X, frame))
@@ -121,24 +128,10 @@ def _in_time_order(
     return replace(table, X=X, y=table.y[order], notes=notes, time=times[order])
 
 
-def _file_frame(path: Any, names: Sequence[str], options: ReadOptions) -> Any:
-    """Read a file, with codes that begin with zeros as text, so that they keep them."""
-    text = list(options.categorical)
-    if stored(path).kind == "csv":
-        rows = read_chunks(path, names, options, text=names, rows=SAMPLE)
-        sample = next(rows, None)
-        rows.close()
-        if sample is not None:
-            padded = (name for name in names if are_padded(sample[name].dropna()))
-            text += [name for name in padded if name not in text]
-    return read_table(path, options, text=text)
-
-
-def _hints(path: Any) -> Hints:
+def _hints(opened: OpenTable | None) -> Hints:
     """Return what a file says about its numbers: whether they have decimal commas."""
-    kind, parts = stored(path)
-    comma = kind == "csv" and csv_dialect(parts[0]).decimal == ","
-    return Hints(decimal="," if comma else "")
+    text = opened and opened.text
+    return Hints(decimal="," if text and text.decimal == "," else "")
 
 
 def _few(notes: list[str]) -> list[str]:
@@ -146,15 +139,30 @@ def _few(notes: list[str]) -> list[str]:
     return notes[:MOST_NOTES] + ([f"{more} more notes on columns"] if more > 0 else [])
 
 
-def _pandas_frame(frame: Any) -> Any:
-    refuse_same_names(frame)
-    return frame.to_pandas() if hasattr(frame, "get_columns") else frame
+def _frame(table: Any, options: ReadOptions, problems: Problems) -> Any:
+    """Return the rows of a frame, or of a file that is open, as a pandas frame."""
+    if isinstance(table, OpenTable):
+        said = options.kinds.items()
+        text = [name for name, kind in said if kind not in ("number", "drop")]
+        kept = [name for name in table.names if name not in options.left_out]
+        asked = {"columns": kept, "text": text, "problems": problems}
+        return read_table(table, options, **asked)
+    refuse_same_names(table)
+    frame = table.to_pandas() if hasattr(table, "get_columns") else table
+    return without_marks(frame, options.na)
 
 
 def _check_roles(
-    path, names: Sequence[str], target, options: ReadOptions, group, time
+    problems: Problems,
+    path,
+    names: Sequence[str],
+    options: ReadOptions,
+    *,
+    target: str,
+    group: str | None,
+    time: str | None,
 ) -> None:
-    """Raise where a column that is named is not there, or has two roles."""
+    """Collect the columns that are named and not there, or that have two roles."""
     there = set(names)
     asked = [("target", target), *([("group", group)] if group else [])]
     asked += [("time", time)] if time else []
@@ -162,28 +170,23 @@ def _check_roles(
     asked += [("as", name) for name in options.kinds]
     for role, column in asked:
         if column not in there:
-            raise TableError(
-                f"{path} has no column {shown(column)}{instead(column, names)}",
-                column=column,
-                role=role,
-            )
+            said = f"{path} has no column {shown(column)}{instead(column, names)}"
+            problems.add(TableError(said, column=column, role=role))
     if group and time:
-        raise TableError(
+        said = (
             f"{path}: rows are held out by groups ({shown(group)}) or by time "
             f"({shown(time)}), not by both; choose the one that new rows will differ "
-            "in.",
-            column=time,
-            role="time",
+            "in."
         )
+        problems.add(TableError(said, column=time, role="time"))
     roles = (("group", [group]), ("time", [time]), ("drop", options.left_out))
     for role, columns in roles:
         if target in columns:
-            raise TableError(
+            said = (
                 f"{shown(target)} is the target too; a column can be only one of the "
-                "two.",
-                column=target,
-                role=role,
+                "two."
             )
+            problems.add(TableError(said, column=target, role=role))
 
 
 def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) -> None:

@@ -30,7 +30,7 @@ from missfit.comparison.diagnosis import (
 )
 from missfit.comparison.options import LEAST_ROWS
 from missfit.comparison.own import chosen
-from missfit.comparison.trials import drawn_rows
+from missfit.comparison.trials import REFITS, drawn_rows
 from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
 from missfit.report.table.report import table_report
@@ -40,9 +40,6 @@ from missfit.workflow.saved_fits import SavedFits
 from missfit.writing import whole_file
 
 FIRST_LOOK = 15.0  # seconds that the report after an interrupt may take
-# A report fits the recommended predictor about so many times to the training rows of a
-# fold: for the intervals, the learning curve, and what is worth measuring.
-REFITS = 4
 LEAST_ROWS_DRAWN = 400  # that the report of a hurry rests on, beside the scores
 
 
@@ -99,12 +96,13 @@ def advise(
     """
     start = monotonic()
     options, out = options or CompareOptions(), Path(out)
-    clock = Clock(options.budget)
+    start = monotonic()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; give a folder.")
     options.check()
     tried = chosen_candidates(options.only, options.skip)
     table = _table(data, target, options)
+    clock = Clock(options.seconds_for(*table.X.shape), start)
     comparison, is_whole = interruptible(
         table,
         tried,
@@ -134,8 +132,9 @@ def advise(
 class Clock:
     """The time that is left of a budget; without one there is no end."""
 
-    def __init__(self, seconds: float | None):
-        self.end = None if seconds is None else monotonic() + seconds
+    def __init__(self, seconds: float | None, start: float | None = None):
+        start = monotonic() if start is None else start
+        self.end = None if seconds is None else start + seconds
 
     @property
     def left(self) -> float | None:
@@ -185,25 +184,23 @@ def interruptible(
 
 def _diagnosis(comparison: Comparison, n_jobs: int, seconds: float | None) -> Diagnosis:
     """Return what lies behind a comparison, from fewer rows where there is no time."""
-    n_rows = len(comparison.y)
-    if seconds is not None:
-        fit = comparison.trial(comparison.recommended).fit_seconds or 0.0
-        # the rows that a fit can take, by the growth of its time
-        share = (seconds / (REFITS * fit)) ** (1 / GROWTH) if fit else 1.0
-        n_rows = max(LEAST_ROWS_DRAWN, int(min(1.0, share) * n_rows))
-    if n_rows >= len(comparison.y):
+    if seconds is None:
         return diagnose(comparison, n_jobs=n_jobs)
+    n_rows = len(comparison.y)
+    fit = comparison.trial(comparison.recommended).fit_seconds or 0.0
+    # the rows that a fit can take, by the growth of its time
+    share = (seconds / (REFITS * fit)) ** (1 / GROWTH) if fit else 1.0
+    n_drawn = max(LEAST_ROWS_DRAWN, int(min(1.0, share) * n_rows))
+    limit = min(IMPORTANCE_SECONDS, seconds / REFITS)
+    if n_drawn >= n_rows:
+        return diagnose(comparison, n_jobs=n_jobs, with_curve=share >= 1, seconds=limit)
     comparison.notes.append(
-        f"to save time, what the report shows beside the scores rests on {n_rows:,} "
+        f"to save time, what the report shows beside the scores rests on {n_drawn:,} "
         "rows drawn at random, and there is no learning curve"
     )
-    rows = drawn_rows(len(comparison.y), n_rows, comparison.seed)
-    found = diagnose(
-        comparison.at_rows(rows),
-        n_jobs=n_jobs,
-        with_curve=False,
-        seconds=min(IMPORTANCE_SECONDS, (seconds or 0.0) / REFITS),
-    )
+    rows = drawn_rows(n_rows, n_drawn, comparison.seed)
+    part = comparison.at_rows(rows)
+    found = diagnose(part, n_jobs=n_jobs, with_curve=False, seconds=limit)
     return replace(
         found,
         by_count=errors_by_count(comparison),

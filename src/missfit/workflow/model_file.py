@@ -25,6 +25,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from missfit.auto.trees import FlatTrees
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.tables.options import ReadOptions
+from missfit.tables.problems import Problems
 from missfit.tables.reading import Reading
 from missfit.workflow.archive import (
     HEADER,
@@ -198,12 +199,19 @@ class TableModel:
         options: ReadOptions | None = None,
         *,
         keep: Sequence[str] = (),
+        problems: Problems | None = None,
     ) -> Generator[Any]:
         """Yield the rows of a table to predict as frames, a file in chunks."""
-        text = self.reading.text_columns
+        options = self.reading.options_for(options)
         copied = [name for name in keep if name not in self.columns]
         return new_rows(
-            data, self.columns, self.target, options, text=[*text, *copied], keep=keep
+            data,
+            self.columns,
+            self.target,
+            options,
+            text=[*self.reading.text_columns, *copied],
+            keep=keep,
+            problems=problems,
         )
 
     def _numbers(self, data: Any) -> Iterator[NDArray[np.float64]]:

@@ -9,7 +9,7 @@ from typing import Any
 from missfit.tables.columns import shown
 from missfit.tables.frames import is_frame, pandas_frame
 from missfit.tables.options import ReadOptions
-from missfit.tables.problems import TableError, guess
+from missfit.tables.problems import Problems, TableError, guess
 from missfit.tables.read import column_names, read_chunks
 
 
@@ -21,6 +21,7 @@ def new_rows(
     *,
     text: Sequence[str] = (),
     keep: Sequence[str] = (),
+    problems: Problems | None = None,
 ) -> Generator[Any]:
     """Yield the rows to predict as pandas frames, a file in chunks.
 
@@ -39,11 +40,13 @@ def new_rows(
         Columns of a text file to read as text, whatever they look like.
     keep : sequence of str
         Further columns that the frames hold.
+    problems : Problems, optional
+        Takes notes on how a file is read.
     """
     if isinstance(data, (str, Path)):
         check_columns(column_names(data, options), columns, target, data)
         asked = list(dict.fromkeys([*columns, *keep]))
-        yield from read_chunks(data, asked, options, text=text)
+        yield from read_chunks(data, asked, options, text=text, problems=problems)
         return
     if is_frame(data):
         check_columns([str(n) for n in data.columns], columns, target, "the frame")

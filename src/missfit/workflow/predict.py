@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from missfit.tables.columns import shown
 from missfit.tables.frames import pandas_frame
 from missfit.tables.options import ReadOptions
-from missfit.tables.problems import TableError, refuse_absent
+from missfit.tables.problems import Problems, TableError, refuse_absent
 from missfit.tables.read import column_names
 from missfit.tables.written import check_format, is_parquet, table_sink
 from missfit.workflow.model_file import ModelFileError, TableModel
@@ -70,7 +70,8 @@ def predict_file(
     out : str or Path, optional
         The CSV or Parquet file to write; standard output where it is not given.
     options : ReadOptions, optional
-        How this file is to be read, where it differs from the table at fit.
+        How this file is to be read. The marks of missing values that were named at fit
+        hold too, and the encoding and the sheet where none is named here.
     keep : sequence of str
         Columns of the table that are copied to the output, each one name or several as
         "a,b". They stand in front of the predictions, behind a column "row" with the
@@ -81,10 +82,11 @@ def predict_file(
         Called when all rows are predicted, before the output appears.
     """
     check_format(out)
+    options, problems = model.reading.options_for(options), Problems()
     kept = kept_columns(keep, column_names(data, options), data)
     decimals = None if is_parquet(out) else decimals_of(model)
     watch = Watch(model)
-    chunks = model.rows(data, options, keep=kept)
+    chunks = model.rows(data, options, keep=kept, problems=problems)
     with table_sink(out) as write, contextlib.closing(chunks):
         for frame in chunks:
             first = watch.n_rows + 1
@@ -95,7 +97,7 @@ def predict_file(
         if not watch.n_rows:
             write(_lines(pandas_frame(np.empty((0, len(kept))), kept), NO_ROWS, 0, 1))
         on_end()
-    return PredictedFile(watch.n_rows, list(watch.warnings()))
+    return PredictedFile(watch.n_rows, [*problems.notes, *watch.warnings()])
 
 
 def unused_columns(
@@ -103,6 +105,7 @@ def unused_columns(
 ) -> list[str]:
     """Return the columns of a table that the model neither reads nor predicts."""
     known = {*model.columns, model.target}
+    options = model.reading.options_for(options)
     return [name for name in column_names(data, options) if name not in known]
 
 

@@ -1,0 +1,162 @@
+"""A table of text, as files and workbooks hold it: in frames, or as numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.tables.columns import shown
+from missfit.tables.csv_layout import csv_layout
+from missfit.tables.csv_rows import line_of, text_batches
+from missfit.tables.marks import EVERYWHERE
+from missfit.tables.numeric_chunks import NumericChunks
+from missfit.tables.options import ReadOptions
+from missfit.tables.problems import Problems, TableError
+from missfit.tables.text_columns import arrow_functions, numbers_of_text, typed_frame
+
+# of 60,000 columns each took 0.35 ms and 15 kB before anything was fitted
+MOST_COLUMNS = 30_000
+# in the last row of many spreadsheets
+SUMS = {"total", "totals", "sum", "sums", "summe", "gesamt", "somme", "totale", "suma"}
+SUMS |= {"grand total", "total général", "gran total"}
+# columns, marks of missing values, problems, whether all rows are wanted at once ->
+# record batches of Arrow, all of text
+Batches = Callable[[Sequence[str], Sequence[str], Problems, bool], Iterator[Any]]
+
+
+class TextTable(NamedTuple):
+    """A table whose values are text.
+
+    Attributes
+    ----------
+    path : Path
+    names : list of str
+    decimal : str
+        What stands before the decimals of a number.
+    notes : list of str
+        What was decided about the header and the encoding.
+    batches : callable
+        Returns the rows of some columns.
+    line_of : callable
+        Returns where a row stands in the file, in words.
+    """
+
+    path: Path
+    names: list[str]
+    decimal: str
+    notes: list[str]
+    batches: Batches
+    line_of: Callable[[int], str]
+
+
+def csv_table(path: Path, options: ReadOptions) -> TextTable:
+    """Return the table of a CSV file, of which only the first lines are read yet."""
+    layout = csv_layout(path, options)
+    return TextTable(
+        path,
+        layout.names,
+        layout.decimal,
+        layout.notes,
+        lambda *asked: text_batches(path, layout, *asked),
+        lambda row: f"line {line_of(path, layout, row):,}",
+    )
+
+
+def text_chunks(
+    table: TextTable,
+    columns: Sequence[str],
+    options: ReadOptions,
+    problems: Problems,
+    *,
+    text: Sequence[str] = (),
+    rows: int | None = None,
+) -> Iterator[Any]:
+    """Yield DataFrames of some columns, of at most so many rows (None: all)."""
+    if len(columns) > MOST_COLUMNS:
+        raise TableError(
+            f"{table.path} has {len(columns):,} columns to read; at most "
+            f"{MOST_COLUMNS:,} are read at once. Leave columns out, or turn the table "
+            "if its columns are meant to be its rows."
+        )
+    marks = [*EVERYWHERE, *options.na]
+    problems.note(*table.notes)
+    batches = table.batches(columns, marks, problems, rows is None)
+    for some in _regrouped(batches, rows):
+        some = _without_sums(some, problems) if rows is None else some
+        yield typed_frame(some, table.decimal, text, options.na)
+
+
+def _without_sums(batches: list[Any], problems: Problems) -> list[Any]:
+    """Leave out a last row that says that it is the sum of the others."""
+    import pyarrow as pa
+
+    pc = arrow_functions()
+
+    rows = pa.Table.from_batches(batches)
+    last = rows.slice(len(rows) - 1).to_pylist()[0]
+    for name, value in last.items():
+        if value and value.strip().rstrip(":").casefold() in SUMS:
+            if pc.sum(pc.equal(rows.column(name), value)).as_py() > 1:  # a category
+                continue
+            problems.note(
+                f"the last row, with {shown(value)} in column {shown(name)}, is taken "
+                "as a sum of the others and left out"
+            )
+            return rows.slice(0, len(rows) - 1).to_batches() or batches
+    return batches
+
+
+def text_numbers(
+    table: TextTable, columns: Sequence[str], doubles: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield some columns as arrays of about so many numbers, NaN where missing.
+
+    Where the first rows are no plain numbers, they decide how all rows are read.
+    """
+    done, first, written = 0, None, None
+    batches = table.batches(columns, EVERYWHERE, Problems(), False)
+    for some in _regrouped(batches, max(1, doubles // len(columns))):
+        first = first or some
+        values = None if written else _plain_numbers(some, table.decimal)
+        if values is None:
+            if written is None:
+                start = typed_frame(first, table.decimal, ())
+                written = NumericChunks(start, table.path, table.decimal, table.line_of)
+            text = written.reading.text_columns
+            values = written.of(typed_frame(some, table.decimal, text), done)
+        yield values
+        done += len(values)
+
+
+def _plain_numbers(batches: list[Any], decimal: str) -> NDArray[np.float64] | None:
+    """Return columns of plain numbers as an array, None where some are not."""
+    import pyarrow as pa
+
+    rows = pa.Table.from_batches(batches)
+    values = np.empty(rows.shape)
+    for j, column in enumerate(rows.columns):
+        numbers = numbers_of_text(column, decimal)
+        if numbers is None:
+            return None
+        values[:, j] = numbers.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _regrouped(batches: Iterator[Any], rows: int | None) -> Iterator[list[Any]]:
+    """Yield lists of batches that have so many rows together, the last ones fewer."""
+    waiting, held = [], 0
+    for batch in batches:
+        waiting.append(batch)
+        held += len(batch)
+        while rows is not None and held >= rows:
+            over = held - rows
+            last = waiting[-1]
+            cut = len(last) - over
+            yield [*waiting[:-1], last.slice(0, cut)]
+            waiting, held = [last.slice(cut)], over
+    if held:
+        yield waiting
