@@ -1,101 +1,284 @@
-"""The time of AutoRegressor's fit, against what people use, in one run.
+"""What AutoRegressor costs: fits, predictions and files, beside rivals, in one run.
 
-For each table: the linear candidates alone, the default with its flexible parts, and
-as ratios scikit-learn's HistGradientBoostingRegressor and one round of IterativeImputer
-on the same rows. Then the linear candidates with 1,000,000 rows, beside the pass over
-the rows that they all share, and what one row and many cost to predict.
+Every line is a median of `--repeat` measurements. Rivals have the same threads:
+scikit-learn's HistGradientBoostingRegressor as it comes, and RandomizedSearchCV of it
+with 12 draws and 3 folds.
 
-    python benchmarks/auto.py [--quick] [TABLE.csv TARGET]
+    python benchmarks/auto.py [--only small tables ...] [--tables CSV ...] [--jobs N]
+
+Tables are CSV files of numbers with the target in the last column.
 """
 
 import argparse
+import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
+from pathlib import Path
+from statistics import median
 
-import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer
-
-from missfit import AutoRegressor, PatternMoments
-from missfit.auto.candidates import default_candidates
-from missfit.simulate import published, published_data
-
-warnings.simplefilter("ignore")
+BUSY = "while True: pass"  # what runs beside a fit on a busy machine
 
 
-def seconds(call):
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), metavar="SECTION")
+    parser.add_argument("--tables", nargs="+", type=Path, default=[], metavar="CSV")
+    parser.add_argument("--jobs", type=int, default=2, help="threads, also of rivals")
+    parser.add_argument("--repeat", type=int, default=3, help="fits of each line")
+    parser.add_argument("--quick", action="store_true", help="a tenth of large tables")
+    return parser.parse_args()
 
 
-def linear_candidates(X, y):
-    """Return the default candidates for a table, without the flexible ones."""
-    every = default_candidates(PatternMoments.from_data(X, y))
-    return [c for c in every if getattr(c, "is_linear", False)]
+def seconds(call, repeat):
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return median(times)
 
 
-def print_fits(name, X, y):
-    """Print one line of the table of fits."""
-    linear = AutoRegressor(linear_candidates(X, y), random_state=0)
-    default = AutoRegressor(random_state=0)
-    times = [
-        seconds(lambda: linear.fit(X, y)),
-        seconds(lambda: default.fit(X, y)),
-        seconds(lambda: HistGradientBoostingRegressor().fit(X, y)),
-        seconds(lambda: IterativeImputer(max_iter=1).fit(X)),
-    ]
-    print(
-        f"{name:34}{times[0]:9.1f}{times[1]:10.1f}{times[2]:10.2f}{times[3]:10.2f}"
-        f"{times[1] / times[2]:8.0f}  {default.explain().choice}",
-        flush=True,
+def line(name, *values):
+    print(f"{name:44}" + "".join(f"{value:>12}" for value in values), flush=True)
+
+
+def auto():
+    from missfit import AutoRegressor
+
+    return AutoRegressor(random_state=0)
+
+
+def print_fit(args, name, X, y):
+    """Print the seconds of a fit and of one of boosting; return the first."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    model = auto()
+    taken = seconds(lambda: model.fit(X, y), args.repeat)
+    rival = seconds(lambda: HistGradientBoostingRegressor().fit(X, y), args.repeat)
+    choice = "  " + model.explain().choice.replace(
+        "HistGradientBoostingRegressor", "boosting"
     )
-    return default
+    line(
+        name, f"{taken:.2f} s", f"{rival:.2f} s", f"{taken / rival:.0f}", f"  {choice}"
+    )
+    return taken
 
 
-def print_predictions(model, X):
-    """Print the time to predict one row, and many."""
-    one = seconds(lambda: [model.predict(X[:1]) for _ in range(20)]) / 20
-    many = seconds(lambda: model.predict(X))
-    print(f"\npredict: one row {one * 1e3:.1f} ms, a row of {len(X):,} ", end="")
-    print(f"{many / len(X) * 1e6:.1f} us ({model.explain().choice})")
+def small(args):
+    """200 rows x 2 columns, and 750 x 10 of mixture 3."""
+    print_fit(args, "200 x 2", *gaussian(200, 2))
+    X, y = published("mixture3", 750)
+    print_fit(args, "750 x 10, mixture3", X, y)
 
 
-def print_large(n):
-    """Print the linear candidates one by one, on many rows."""
-    X, y = published("mixture3", 10).sample(n, random_state=0)
-    passing = seconds(lambda: PatternMoments.from_data(X, y))
-    model = AutoRegressor(linear_candidates(X, y), random_state=0)
-    total = seconds(lambda: model.fit(X, y))
-    print(f"\n{n:,} x 10, mixture 3: pass over the rows {passing:.2f} s, linear ")
-    print(f"candidates {total:.1f} s in all, by held-out prediction:")
+def wide(args):
+    """More columns than rows can tell apart: 300 x 200."""
+    print_fit(args, "300 x 200", *factors(300, 200))
+
+
+def large(args):
+    """75,000 x 10 of the paper's three settings."""
+    n = 7_500 if args.quick else 75_000
+    for setting in ("mixture1", "mixture3", "selfmasked"):
+        print_fit(args, f"{n:,} x 10, {setting}", *published(setting, n))
+
+
+def half_missing(args):
+    """100,000 x 50 with half of the values missing, at random and by their values."""
+    n = 10_000 if args.quick else 100_000
+    for by_value in (False, True):
+        X, y = factors(n, 50, hide=0.0)
+        X = hide_half(X, by_value)
+        kind = "probit self-masking" if by_value else "MCAR"
+        print_fit(args, f"{n:,} x 50, half missing, {kind}", X, y)
+
+
+def tables(args):
+    """Real tables, against one fit of boosting and a random search."""
+    for path in args.tables:
+        X, y = read(path)
+        taken = print_fit(args, path.stem, X, y)
+        search = random_search(args.jobs)
+        rival = seconds(lambda X=X, y=y, s=search: s.fit(X, y), args.repeat)
+        line(
+            "  random search of boosting", "", f"{rival:.2f} s", f"{taken / rival:.2f}"
+        )
+
+
+def predict(args):
+    """One row and many, of a boosted model and of a linear one."""
+    import numpy as np
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    from missfit import AutoRegressor
+    from missfit.estimators import ConditionalImputedLR
+
+    X, y = read(args.tables[0]) if args.tables else curved(5_000, 20)
+    model = auto().fit(X, y)
+    linear = AutoRegressor([ConditionalImputedLR()]).fit(X, y)
+    n_trees = int(sum(part.model.n_trees.sum() for part in model.parts_))
+    rival = HistGradientBoostingRegressor(max_iter=max(n_trees, 1)).fit(X, y)
+    many = np.tile(X, (max(1, 50_000 // len(X)), 1))
+    for name, fitted in (
+        (f"default, {n_trees} trees", model),
+        ("linear base alone", linear),
+        (f"boosting, {n_trees} trees", rival),
+    ):
+        one = X[:1].copy()
+        fitted.predict(one)
+        row = seconds(lambda f=fitted, one=one: f.predict(one), 200)
+        rate = len(many) / seconds(lambda f=fitted: f.predict(many), args.repeat)
+        line(f"predict: {name}", f"{row * 1e3:.2f} ms", f"{rate:,.0f} rows/s")
+
+
+def file(args):
+    """Print the size of the model file of the first table."""
+    from missfit.tables.training import read_training
+    from missfit.workflow.fit import fit_table
+    from missfit.workflow.model_file import save_model
+
+    for path in args.tables[:1]:
+        header = path.read_text().partition("\n")[0].strip().split(",")
+        model = fit_table(read_training(path, header[-1]))
+        with tempfile.TemporaryDirectory() as folder:
+            save_model(Path(folder) / "model", model)
+            size = (Path(folder) / "model").stat().st_size
+        line(f"model file of {path.stem}", f"{size / 1e6:.2f} MB")
+
+
+def busy(args):
+    """Print the time of a fit with four busy processes beside it, against one alone."""
+    X, y = read(args.tables[0]) if args.tables else curved(5_000, 20)
+    alone = seconds(lambda: auto().fit(X, y), args.repeat)
+    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(4)]
+    try:
+        beside = seconds(lambda: auto().fit(X, y), args.repeat)
+    finally:
+        for other in others:
+            other.kill()
+    line("four busy processes beside", f"{beside:.2f} s", f"{beside / alone:.1f}")
+
+
+def million(args):
+    """Print the linear candidates with 1,000,000 rows, one by one."""
+    from missfit import AutoRegressor, PatternMoments
+    from missfit.auto.candidates import default_candidates
+
+    n = 100_000 if args.quick else 1_000_000
+    X, y = sample("mixture3", n)
+    passing = seconds(lambda: PatternMoments.from_data(X, y), args.repeat)
+    every = default_candidates(PatternMoments.from_data(X, y))
+    linear = [c for c in every if getattr(c, "is_linear", False)]
+    model = AutoRegressor(linear, random_state=0)
+    total = seconds(lambda: model.fit(X, y), 1)
+    line(f"{n:,} x 10, linear", f"{total:.1f} s", f"pass {passing:.2f} s")
     for score in model.explain().candidates:
-        print(f"  {score.name:24}{score.seconds:8.2f} s  {score.verdict}")
+        line(f"  {score.name}", f"{score.seconds:.2f} s", score.verdict)
+
+
+def gaussian(n, d):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    y = X.sum(axis=1) + 0.5 * rng.normal(size=n)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    return X, y
+
+
+def factors(n, d, hide=0.3):
+    """Features that share five factors; y is the sum of ten of them."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 5)) @ rng.normal(size=(5, d)) + rng.normal(size=(n, d))
+    y = X[:, :10].sum(axis=1) + rng.normal(size=n)
+    X[rng.random(X.shape) < hide] = np.nan
+    return X, y
+
+
+def curved(n, d):
+    """Return a target that trees are good for."""
+    import numpy as np
+
+    X, y = gaussian(n, d)
+    return X, y + 3 * np.sin(2 * np.nan_to_num(X[:, 0])) * np.nan_to_num(X[:, 1])
+
+
+def hide_half(X, by_value):
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    standard = X / X.std(axis=0) if by_value else 0.0
+    return np.where(standard + rng.normal(size=X.shape) > 0, np.nan, X)
+
+
+def published(setting, n):
+    from missfit.simulate import published_data
+
+    X, y = published_data(setting, 10, 0, n * 4 // 3)
+    return X[:n], y[:n]
+
+
+def sample(setting, n):
+    from missfit.simulate import published as law
+
+    return law(setting, 10).sample(n, random_state=0)
+
+
+def read(path):
+    import pandas as pd
+
+    values = pd.read_csv(path).to_numpy(float)
+    return values[:, :-1], values[:, -1]
+
+
+def random_search(jobs):
+    from scipy.stats import loguniform, randint
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.model_selection import RandomizedSearchCV
+
+    draws = {
+        "learning_rate": loguniform(0.02, 0.3),
+        "max_iter": randint(50, 500),
+        "max_leaf_nodes": randint(7, 64),
+        "min_samples_leaf": randint(5, 60),
+        "l2_regularization": loguniform(1e-3, 30),
+    }
+    rival = HistGradientBoostingRegressor(random_state=0)
+    return RandomizedSearchCV(
+        rival, draws, n_iter=12, cv=3, random_state=0, n_jobs=jobs
+    )
+
+
+SECTIONS = {
+    "small": small,
+    "tables": tables,
+    "wide": wide,
+    "large": large,
+    "half_missing": half_missing,
+    "million": million,
+    "predict": predict,
+    "file": file,
+    "busy": busy,
+}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("table", nargs="*", metavar="TABLE.csv TARGET")
-    args = parser.parse_args()
-    n = 7_500 if args.quick else 75_000
-    print(
-        f"{'seconds':34}{'linear':>9}{'default':>10}{'boosting':>10}{'1 round':>10}"
-        f"{'ratio':>8}  choice"
-    )
-    for setting in ("mixture1", "mixture3", "selfmasked"):
-        X, y = published_data(setting, 10, 0, n * 4 // 3)
-        model = print_fits(f"{setting}, {n:,} x 10", X[:n], y[:n])
-    if args.table:
-        import pandas as pd
+    args = options()
+    # before numpy and its libraries are imported
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(args.jobs)
+    warnings.simplefilter("ignore")
+    from header import header
 
-        path, target = args.table
-        frame = pd.read_csv(path).select_dtypes("number").dropna(subset=[target])
-        y = frame.pop(target).to_numpy(float)
-        print_fits(f"{path[-20:]}, {frame.shape}", frame.to_numpy(float), y)
-    print_predictions(model, np.asarray(X))
-    print_large(100_000 if args.quick else 1_000_000)
+    print(header())
+    line("", "default", "boosting", "ratio", "choice")
+    for name in args.only or SECTIONS:
+        SECTIONS[name](args)
 
 
 if __name__ == "__main__":

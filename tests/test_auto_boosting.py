@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
+from threadpoolctl import threadpool_limits
 
 from conftest import hide
 from missfit import EMLR
@@ -109,6 +110,37 @@ def test_what_does_not_help_is_left_out_and_what_is_late_is_skipped(rng):
     assert not parts.kept
     assert {c.verdict for c in candidates} == {"skipped: out of time"}
     assert np.isnan(parts.score(candidates[0], 0.5).r2)
+
+
+def test_parts_are_the_same_to_the_bit_whatever_the_number_of_threads(rng, monkeypatch):
+    table = curved(rng, 200)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    alone, _ = parts_of(table, boosting())
+    base = EMLR().fit(table.X, table.y).predict(table.X)
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    with threadpool_limits(5, user_api="openmp"):
+        beside, _ = parts_of(table, boosting())
+        found = [part.predict(table.X, base) for part in beside.kept]
+    assert [p[3:] for p in beside.kept] == [p[3:] for p in alone.kept]  # rounds, weight
+    for part, values in zip(alone.kept, found, strict=True):
+        np.testing.assert_array_equal(part.predict(table.X, base), values)
+
+
+def test_what_is_no_tree_is_kept_as_it_is(rng):
+    """A loss that is not kept flat: the rounds of scikit-learn's own predictor."""
+    table = curved(rng, 200)
+    absolute = HistGradientBoostingRegressor(
+        loss="absolute_error", early_stopping=False, random_state=0
+    )
+    parts, _ = parts_of(table, absolute, ways=(False,))
+    (part,) = parts.kept
+    plain = absolute.set_params(max_iter=part.rounds)
+    expected = [
+        clone(plain).fit(table.X[train], table.y[train]).predict(table.X)
+        for train, _ in CV.split(table.X)
+    ]
+    found = part.predict(table.X, np.zeros(len(table.X)))
+    np.testing.assert_allclose(found, np.mean(expected, axis=0), atol=1e-10)
 
 
 def test_only_what_grows_in_rounds_boosts():

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -152,7 +153,7 @@ def test_a_predictor_of_another_class_is_asked_like_those_of_missfit(rng):
     explanation = model.explain()
     assert explanation.risk_drops.tolist() == [0.0, 1.0, 2.0]
     assert "gains" in explanation.mechanism.self_evidence
-    assert scout_of(Outsider()).name == "20,000 rows"
+    assert scout_of(Outsider(), EMLR()).name == "a part of the rows"
 
 
 # --- what the predictors answer -------------------------------------------------------
@@ -165,8 +166,9 @@ def test_scouts_are_cheaper_models_of_the_same_kind():
     }
     assert PatternMixtureLR(3).scout() is None
     assert SelfMaskedLR(tol=0.1).scout().tol == 0.5
+    assert SelfMaskedLR(max_iter=9).scout().max_iter == 9
     assert EMLR().scout() is None
-    assert scout_of(EMLR()) is None
+    assert scout_of(EMLR(), EMLR()) is None
 
 
 def test_needing_rows_is_having_no_fit_moments():
@@ -182,6 +184,13 @@ def test_a_fit_given_the_start_is_the_fit(rng):
     given = model.fit_moments_given(start, moments)
     plain = ConditionalImputedLR().fit_moments(moments)
     np.testing.assert_array_equal(given.coef_, plain.coef_)
+    mixture = PatternMixtureLR(2, random_state=0)
+    start = mixture.starts_from().fit_moments(moments)
+    given = clone(mixture).fit_moments_given(start, moments)
+    # the start is written in the units of the data and back: rounding
+    plain = mixture.fit_moments(moments)
+    np.testing.assert_allclose(given.coef_, plain.coef_, rtol=1e-6)
+    assert given.bic_ == pytest.approx(plain.bic_, rel=1e-9)
 
 
 def test_a_copy_with_the_chosen_strength_fits_the_same(rng):

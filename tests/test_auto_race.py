@@ -74,7 +74,7 @@ def test_the_reference_stays_unless_beaten_by_one_standard_error(shift, winner, 
 def test_the_hopeless_leave_after_the_first_rows_and_are_scored_on_common_rows(rng):
     race, splits = race_of(rng, [0.5, 5.0, 0.2], n=4000)
     assert race.run(splits) is race.candidates[2]
-    assert len(race.candidates[1].residual) == 1
+    assert len(race.candidates[1].loss) == 1
     left = race.scores(race.winner())[1]
     assert left.verdict == "behind"
     X, y, *_ = race.table
@@ -103,8 +103,8 @@ def test_who_fails_leaves_and_the_others_go_on(rng):
     race.candidates[0].estimator = Column(0, failure=ValueError("singular"))
     assert race.run(splits) is race.candidates[1]
     assert race.candidates[0].out == "failed: singular"
-    race.table.X[splits[0].test[3], 1] = np.nan
-    again = Race([Candidate(Column(1), "column 1")], race.table)
+    again, splits = race_of(rng, [1.0])
+    again.table.X[splits[0].test[3]] = np.nan
     with pytest.raises(ValueError, match=r"no candidate.*is not finite"):
         again.run(splits)
 
@@ -121,6 +121,23 @@ def test_a_candidate_follows_its_scout_only_if_that_comes_near_the_best(
     winner = race.run(splits)
     assert winner is (dear if sent else best)
     assert dear.out == ("" if sent else "behind with column 2")
+
+
+def test_a_scout_of_few_rows_is_compared_with_a_rival_of_as_many(rng):
+    """Its losses are the reference's, less what it gains over the rival."""
+    race, splits = race_of(rng, [1.0, 0.1, 2.0, 1.5], n=2000)
+    reference, dear, scout, rival = race.candidates
+    sent = Scout("some rows", lambda _: scout.estimator, 0, lambda _: rival.estimator)
+    for other in (scout, rival):
+        other.estimator.fit(None, None)
+    dear.scout = sent
+    race = Race([reference, dear], race.table)
+    assert race.run(splits) is reference
+    assert dear.out == "behind with some rows"
+    test = splits[0].test
+    y, X = race.table.y[test], race.table.X[test]
+    gain = np.mean((y - X[:, 3]) ** 2 - (y - X[:, 2]) ** 2)
+    assert race.gain(dear, reference).value == pytest.approx(gain)
 
 
 def test_a_scout_is_not_sent_where_rows_are_few(rng):

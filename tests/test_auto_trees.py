@@ -1,6 +1,7 @@
 """Flat trees against scikit-learn's, and that no content leads them astray."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def boosting():
     return HistGradientBoostingRegressor(max_iter=150, min_samples_leaf=3).fit(X, y)
 
 
-@pytest.mark.parametrize("n", [0, 1, 63, 64, 5000])
+@pytest.mark.parametrize("n", [0, 1, 2, 8, 9, 64, 5000])
 def test_predictions_are_those_of_scikit_learn_to_the_bit(boosting, n):
     X, _ = rows(max(n, 1), 4, seed=1)
     X[::7] = np.nan
@@ -41,7 +42,7 @@ def test_predictions_are_those_of_scikit_learn_to_the_bit(boosting, n):
 def test_the_rounds_that_are_not_used_are_not_kept(boosting):
     X, _ = rows(100, 4, seed=2)
     flat = FlatTrees.from_boosting(boosting, rounds=40)
-    assert flat.n_rounds == 40
+    assert flat.n_trees.tolist() == [40]
     expected = next(itertools.islice(boosting.staged_predict(X), 39, None))
     np.testing.assert_array_equal(flat.predict(X), expected)
 
@@ -54,7 +55,7 @@ def test_a_split_of_missing_against_present_and_a_tree_without_a_split():
     np.testing.assert_array_equal(flat.predict(X), there.predict(X))
     constant = HistGradientBoostingRegressor(max_iter=3).fit(X, np.full(120, 2.5))
     flat = FlatTrees.from_boosting(constant)
-    assert len(flat.feature) == flat.n_rounds
+    assert len(flat.feature) == flat.n_trees.sum()
     np.testing.assert_array_equal(flat.predict(X), constant.predict(X))
 
 
@@ -124,7 +125,8 @@ def test_random_arrays_are_refused_or_are_trees_read_from_left_to_right():
         feature = rng.choice([-1, -1, 0, 1], n).astype(np.int32)
         arrays = feature, rng.normal(size=n).round(1), rng.random(n) < 0.5
         try:
-            flat = FlatTrees(*arrays, 0.0, 2)
+            n_trees = trees._right_and_roots(feature)[1].shape
+            flat = FlatTrees(*arrays, np.array(n_trees), np.zeros(1), 2)
         except ValueError:
             # what ends in the middle of a tree: the reader below finds no node
             with pytest.raises((RuntimeError, StopIteration)):
@@ -147,7 +149,8 @@ GOOD = {
     "feature": np.array([0, -1, 1, -1, -1], dtype=np.int32),
     "number": np.array([0.5, 1.0, 0.0, 2.0, 3.0]),
     "missing_left": np.array([True, False, False, False, False]),
-    "baseline": 0.0,
+    "n_trees": np.array([1]),
+    "baseline": np.array([0.0]),
     "n_features": 2,
 }
 
@@ -166,7 +169,12 @@ GOOD = {
         ({"number": np.zeros(4)}, "different lengths"),
         ({"number": np.zeros((5, 1))}, "no array of one dimension"),
         ({"missing_left": np.zeros(5)}, "items of float64"),
-        ({"baseline": np.nan}, "is no number"),
+        ({"baseline": np.array([np.nan])}, "is no number"),
+        ({"baseline": np.zeros(2)}, "1 trees are not those of 2 models"),
+        ({"n_trees": np.array([2])}, "1 trees are not those of 1 models"),
+        ({"n_trees": np.array([0, 1]), "baseline": np.zeros(2)}, "models with .0 1."),
+        ({"n_trees": np.array([2, -1]), "baseline": np.zeros(2)}, "models with . 2 -1"),
+        ({"n_trees": np.array([1.0])}, "items of float64"),
     ],
 )
 def test_what_is_no_tree_is_refused_when_it_is_loaded(change, message):
@@ -183,8 +191,52 @@ def test_rows_of_another_width_are_refused():
 
 def test_blocks_of_trees_and_rows_do_not_change_a_bit(boosting, monkeypatch):
     X, _ = rows(300, 4, seed=3)
-    flat = FlatTrees.from_boosting(boosting)
-    whole = flat.predict(X)
+    whole = FlatTrees.from_boosting(boosting).predict(X)
     monkeypatch.setattr(trees, "BLOCK_TREES", 7)
     monkeypatch.setattr(trees, "BLOCK_ROWS", 11)
-    np.testing.assert_array_equal(flat.predict(X), whole)
+    np.testing.assert_array_equal(FlatTrees.from_boosting(boosting).predict(X), whole)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_threads_do_not_change_a_bit(boosting, monkeypatch, n_threads):
+    X, _ = rows(400, 4, seed=3)
+    monkeypatch.setattr(trees, "n_threads", lambda: n_threads)
+    monkeypatch.setattr(trees, "BLOCK_ROWS", 32)
+    found = FlatTrees.from_boosting(boosting).predict(X)
+    np.testing.assert_array_equal(found, boosting.predict(X))
+
+
+def test_several_models_in_one_are_the_models_one_by_one(boosting):
+    X, y = rows(300, 4, seed=4)
+    columns = np.array([3, 1])  # of a fold that lacks the others
+    other = HistGradientBoostingRegressor(max_iter=200).fit(X[:, columns], y)
+    flat = [
+        FlatTrees.from_boosting(boosting, rounds=30),
+        FlatTrees.from_boosting(other, 140, columns, 4),
+    ]
+    joined = FlatTrees.joined(flat)
+    every = [
+        next(itertools.islice(boosting.staged_predict(X), 29, None)),
+        next(itertools.islice(other.staged_predict(X[:, columns]), 139, None)),
+    ]
+    np.testing.assert_array_equal(joined.each(X), every)
+    np.testing.assert_array_equal(joined.predict(X), np.mean(every, axis=0))
+    for k, expected in enumerate(every):
+        np.testing.assert_array_equal(joined.model(k).predict(X), expected)
+
+
+def test_a_model_of_a_fold_without_columns_is_its_baseline(boosting):
+    X, y = rows(100, 4)
+    empty = HistGradientBoostingRegressor(max_iter=3).fit(np.zeros((100, 1)), y)
+    flat = FlatTrees.from_boosting(empty, None, np.empty(0, dtype=np.intp), 4)
+    np.testing.assert_array_equal(flat.predict(X), empty.predict(np.zeros((100, 1))))
+
+
+def test_what_is_pickled_is_the_arrays_alone(boosting):
+    flat = FlatTrees.from_boosting(boosting)
+    before = len(pickle.dumps(flat))
+    X, _ = rows(50, 4)
+    flat.predict(X)
+    again = pickle.loads(pickle.dumps(flat))
+    assert len(pickle.dumps(flat)) == before
+    np.testing.assert_array_equal(again.predict(X), flat.predict(X))

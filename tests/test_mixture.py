@@ -10,6 +10,7 @@ from missfit.gaussian.mixture import (
     PenalisedMixture,
     accelerated_mixture,
     e_step,
+    stacked_laws,
 )
 from missfit.gaussian.pattern_chunks import GaussianData
 
@@ -123,3 +124,23 @@ def test_the_accelerated_fit_is_a_fixed_point_of_the_plain_step(rng):
         plain = model.m_step(plain, e_step(data, plain))
     height = e_step(data, plain).log_likelihood + model.log_prior(plain)
     assert fit.log_likelihood + model.log_prior(fit.law) >= height - 1e-6
+
+
+def test_a_stack_of_laws_steps_as_each_law_alone(rng):
+    data, _ = table(rng)
+    one = PenalisedGaussian(3, 0.3, 1e-3)
+    model = PenalisedMixture(np.eye(3), 2.0, one)
+    laws = [some_law(rng) for _ in range(3)]
+    stack = stacked_laws(laws)
+    expected = e_step(data, stack, 0.5)
+    heights = model.log_prior(stack) + expected.log_likelihood
+    after = model.m_step(stack, expected)
+    for i, law in enumerate(laws):
+        alone = e_step(data, law, 0.5)
+        height = alone.log_likelihood + model.log_prior(law)
+        assert heights[i] == pytest.approx(float(height), rel=1e-12)
+        for together, single in zip(
+            after.take(i), model.m_step(law, alone), strict=True
+        ):
+            # the same operations; only the order of some sums may differ
+            np.testing.assert_allclose(together, single, rtol=1e-9, atol=1e-11)

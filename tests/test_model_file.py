@@ -58,6 +58,14 @@ def test_a_boosted_default_can_be_saved_and_loaded(tmp_path):
     assert str(again.regressor.estimator_.explain()) == str(
         model.regressor.estimator_.explain()
     )
+    parts = again.regressor.estimator_.parts_
+    n_folds = len(parts[0].model.n_trees)
+    n_trees = sum(int(part.model.n_trees.sum()) for part in parts)
+    assert n_trees == n_folds * sum(part.rounds for part in parts)  # and no more
+    # a leaf and its split take 12 bytes; beside the trees there are 150 calibration
+    # rows of 3 numbers and the schema
+    n_leaves = sum(int((part.model.feature < 0).sum()) for part in parts)
+    assert (tmp_path / "m.skops").stat().st_size < 12 * n_leaves + 30_000
 
 
 def test_the_schema_can_be_read_without_missfit(folder):

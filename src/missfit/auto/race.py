@@ -21,11 +21,16 @@ SLIGHT = 0.1  # paired standard errors ahead of the reference, to stay in the ra
 
 
 class Scout(NamedTuple):
-    """A cheaper model of a candidate's kind, sent ahead where rows are many."""
+    """A cheaper model of a candidate's kind, sent ahead where rows are many.
+
+    One that is fitted to a part of the rows is compared with a rival fitted to the same
+    part: beside a model of all rows it would look worse than its kind is.
+    """
 
     name: str
     fit: Callable[[Training], Any]
     least_rows: int = 0  # to train on, below which the candidate goes itself
+    rival: Callable[[Training], Any] | None = None  # fitted to as many rows
 
 
 @dataclass
@@ -35,28 +40,27 @@ class Candidate:
     estimator: Any
     name: str
     scout: Scout | None = None
-    residual: list[NDArray] = field(default_factory=list)  # held out, by split
+    loss: list[NDArray] = field(default_factory=list)  # of held-out rows, by split
     model: Any = None  # of the last fit
     seconds: float = 0.0
     out: str = ""  # why it left the race
-
-    @property
-    def loss(self) -> list[NDArray]:
-        """Squared errors of the held-out rows, by split."""
-        return [error**2 for error in self.residual]
 
     def run(self, split: HeldOut, table: Table, *, scout: Scout | None = None) -> None:
         """Fit to the training rows of a split, and predict the others."""
         start = time.perf_counter()
         try:
-            model = scout.fit(split.train) if scout else split.train.fit(self.estimator)
-            error = table.y[split.test] - model.predict(table.X[split.test])
+            train, test = split
+            model = scout.fit(train) if scout else train.fit(self.estimator)
+            if scout:
+                error = table.y[test] - model.predict(table.X[test])
+            else:
+                error = table.y[test] - train.predict(self.estimator, test)
         except (ValueError, np.linalg.LinAlgError, FloatingPointError) as reason:
             self.out = f"failed: {reason}"
         else:
             self.model = model
             if np.isfinite(error).all():
-                self.residual.append(error)
+                self.loss.append(error**2)
             else:
                 self.out = "failed: a prediction is not finite"
             self.out = self.out or model.why_not()
@@ -108,18 +112,32 @@ class Race:
         A scout that gains a third of it may stand for one that gains more than all.
         """
         candidate.run(split, self.table, scout=scout)
+        if scout.rival and candidate.loss and self.reference.loss:
+            self._compare_parts(scout.rival, candidate, split)
         if candidate.out:
             return
-        rivals = [r for r in self.alive() if r is not candidate and r.residual]
+        rivals = [r for r in self.alive() if r is not candidate and r.loss]
         if not rivals:
             return
         best = min(rivals, key=self.mean_loss)
         found = self.gain(candidate, rivals[0])
         if found.wins() and found.value > self.gain(best, rivals[0]).value / 3:
-            candidate.residual = []
+            candidate.loss = []
             candidate.run(split, self.table)
         else:
             candidate.out = f"behind with {scout.name}"
+
+    def _compare_parts(self, rival, candidate: Candidate, split: HeldOut) -> None:
+        """Give a candidate the loss of the reference, less its gain by a part of rows.
+
+        What its scout gains over the reference fitted to the same rows is taken for
+        what it would gain itself.
+        """
+        start = time.perf_counter()
+        model = rival(split.train)
+        error = self.table.y[split.test] - model.predict(self.table.X[split.test])
+        candidate.loss[-1] += self.reference.loss[-1] - error**2
+        candidate.seconds += time.perf_counter() - start
 
     def alive(self) -> list[Candidate]:
         """Return those still in the race."""
@@ -140,7 +158,7 @@ class Race:
 
     def _met(self, *candidates: Candidate) -> tuple[int, NDArray[np.intp]]:
         """Return how many splits all of these have met, and their held-out rows."""
-        n = min(len(candidate.residual) for candidate in candidates)
+        n = min(len(candidate.loss) for candidate in candidates)
         return n, np.concatenate([np.empty(0, dtype=np.intp), *self.tests[:n]])
 
     def _weight(self, tests: list[NDArray[np.intp]]) -> float:
@@ -174,7 +192,7 @@ class Race:
             Its R2, where more held-out rows than those of the race have told it.
         """
         reference = self.reference
-        if not reference.residual:  # it failed at once
+        if not reference.loss:  # it failed at once
             reference = winner
         level = self.r2(reference)
         if np.isfinite(winner_r2):
@@ -197,7 +215,7 @@ class Race:
         )
         if candidate is reference:
             return score._replace(r2=level)
-        if not candidate.residual:
+        if not candidate.loss:
             return score
         gain, error = self.r2_gain(candidate, reference)
         return score._replace(r2=level + gain, gain=gain, standard_error=error)

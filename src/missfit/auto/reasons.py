@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.auto.boosting import Part, PartCandidate, Parts
+from missfit.auto.boosting import PartCandidate, Parts
 from missfit.auto.explanation import Explanation, Score, regime_of
 from missfit.auto.heldout import HeldOut, Training
+from missfit.auto.parts import Part
 from missfit.auto.race import Candidate, Race
 from missfit.estimators.emlr import EMLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
@@ -83,7 +84,7 @@ class Outcome(NamedTuple):
         found = [
             (candidate, has_slopes)
             for candidate in self.race.candidates
-            if candidate.residual
+            if candidate.loss
             and (has_slopes := candidate.model.self_masking_found()) is not None
         ]
         if not found:
@@ -108,7 +109,7 @@ class Outcome(NamedTuple):
         folds = []
         for k, split in enumerate(self.splits):
             base = split.train.fit(winner)
-            parts = [part._replace(models=[part.models[k]]) for part in kept]
+            parts = [part.of_fold(k) for part in kept]
             folds.append(Fold(partial(sum_of_parts, base, parts), split.test))
         return heldout_worth(rows_of(*self.whole.table), folds)
 

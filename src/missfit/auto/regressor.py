@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from missfit.auto.boosting import Part, fit_parts
+from missfit.auto.boosting import fit_parts
 from missfit.auto.candidates import candidates_of
 from missfit.auto.explanation import Explanation, Score
 from missfit.auto.heldout import Table, all_and_splits, effective_rows, row_splits
+from missfit.auto.parts import Part
 from missfit.auto.race import Race
 from missfit.auto.reasons import Outcome, sum_of_parts
 from missfit.estimators.base import NanRegressor

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.auto.tree_tables import BLOCK_ROWS, Cuts, LeafTable, Tests
+from missfit.moments.blocks import n_threads
+
 LEAF = -1
+ARRAYS = ("feature", "number", "missing_left", "n_trees", "baseline")
 MOST_LEAVES = 64  # of a tree: one bit each. HistGradientBoosting's default is 31
-BLOCK_TREES = 128  # in one table: a table of 255 cuts then stays in the cache
-FEW_ROWS = 64  # tables pay from 40 rows (3 features), 90 (10) or 200 (50) on
-BLOCK_ROWS = 4096  # at a time: 4,096 rows x 128 trees of 4 bytes are 2 MB
+BLOCK_TREES = (
+    128  # in one table: 128 trees of 30 tests take 2 MB, which the cache holds
+)
 
 
 class FlatTrees:
-    """The sum of regression trees that `HistGradientBoostingRegressor` was fitted as.
+    """Sums of regression trees, as `HistGradientBoostingRegressor` is fitted, flat.
 
-    All trees are three arrays over their nodes, each tree in depth-first order: a node,
-    its left subtree, its right subtree. A split sends a row to the left where
-    ``x[feature] <= threshold``, or where the value is missing and ``missing_left``::
+    All trees of one model or more are three arrays over their nodes, each tree in
+    depth-first order: a node, its left subtree, its right subtree. A split sends a row
+    to the left where ``x[feature] <= threshold``, or where the value is missing and
+    ``missing_left``. With the trees of model k::
 
-        f(x) = baseline + sum over trees of the value of the leaf that x reaches
+        f_k(x) = baseline_k + sum over its trees of the value of the leaf that x reaches
+
+    and the prediction is the mean of f_k over the models.
 
     Where a subtree ends follows from the order: with S_i = (splits - leaves) before
     node i, the right child of a split i is the next j > i + 1 with S_j = S_i, and tree
@@ -36,7 +45,9 @@ class FlatTrees:
     number : float64 ndarray of shape (n_nodes,)
         The threshold of a split, or the value of a leaf.
     missing_left : bool ndarray of shape (n_nodes,)
-    baseline : float
+    n_trees : int ndarray of shape (n_models,)
+        Of each model, one after another.
+    baseline : float64 ndarray of shape (n_models,)
     n_features : int
 
     Attributes
@@ -44,16 +55,7 @@ class FlatTrees:
     right : ndarray of shape (n_nodes,)
         Where the right child of a split stands (the left one is the next node); 0 for
         a leaf.
-    roots : ndarray of shape (n_trees,)
-
-    Notes
-    -----
-    Rows are not sent down the trees. A test that fails rules out the leaves of its left
-    subtree; of the leaves that no failed test rules out, the leftmost is the one that
-    the row reaches (Lucchese et al., QuickScorer, SIGIR 2015). Leaves are bits of one
-    integer for each tree, so this is a bitwise "and" over the failed tests. For many
-    rows the "and" of all tests of one feature is read from a table, by how many of its
-    thresholds lie below the value.
+    roots : ndarray of shape (sum of n_trees,)
 
     Examples
     --------
@@ -70,24 +72,40 @@ class FlatTrees:
         feature: NDArray[np.integer],
         number: NDArray[np.float64],
         missing_left: NDArray[np.bool_],
-        baseline: float,
+        n_trees: NDArray[np.integer],
+        baseline: NDArray[np.float64],
         n_features: int,
     ):
         self.feature = _array(feature, "i", "feature")
         self.number = _array(number, "f", "number")
         self.missing_left = _array(missing_left, "b", "missing_left")
-        self.baseline = float(baseline)
+        self.n_trees = _array(n_trees, "i", "n_trees")
+        self.baseline = _array(baseline, "f", "baseline")
         self.n_features = int(n_features)
         self._check()
         self.right, self.roots = _right_and_roots(self.feature)
-        self._tests()
+        self._check_models()
 
     @classmethod
-    def from_boosting(cls, model: Any, rounds: int | None = None) -> FlatTrees:
+    def from_boosting(
+        cls,
+        model: Any,
+        rounds: int | None = None,
+        columns: NDArray[np.intp] | None = None,
+        n_features: int | None = None,
+    ) -> FlatTrees:
         """Return the first rounds of a fitted `HistGradientBoostingRegressor`.
 
         Raises ValueError for what it does not hold: losses other than squared error,
         categorical splits, and trees of more than 64 leaves.
+
+        Parameters
+        ----------
+        model : HistGradientBoostingRegressor
+        rounds : int, optional
+            By default all.
+        columns, n_features : optional
+            The columns that the model was fitted to, of so many; by default all.
         """
         if model.loss != "squared_error":
             raise ValueError(f"loss={model.loss!r}; only squared_error is kept flat.")
@@ -95,44 +113,96 @@ class FlatTrees:
         nodes: Any = np.concatenate(trees) if trees else np.empty(0)
         if not trees or nodes["is_categorical"].any():
             raise ValueError("no trees, or splits by category; they are not kept flat.")
+        if columns is None or n_features is None:
+            n_features = int(model.n_features_in_)
+            columns = np.arange(n_features)
         leaf = nodes["is_leaf"].astype(bool)
+        feature = np.full(len(nodes), LEAF, dtype=np.min_scalar_type(-n_features - 1))
+        feature[~leaf] = columns[nodes["feature_idx"][~leaf]]
         flat = cls(
-            np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
+            feature,
             np.where(leaf, nodes["value"], nodes["num_threshold"]),
             np.where(leaf, 0, nodes["missing_go_to_left"]).astype(bool),
-            float(np.ravel(model._baseline_prediction)[0]),
-            model.n_features_in_,
+            np.array([len(trees)]),
+            np.ravel(model._baseline_prediction)[:1].astype(np.float64),
+            n_features,
         )
         start = np.repeat(flat.roots, [len(tree) for tree in trees])
         if not np.array_equal(flat.right, np.where(leaf, 0, nodes["right"] + start)):
             raise ValueError("the trees are not in depth-first order.")
         return flat
 
-    @property
-    def n_rounds(self) -> int:
-        """The number of trees."""
-        return len(self.roots)
+    @classmethod
+    def joined(cls, models: Sequence[FlatTrees]) -> FlatTrees:
+        """Return the models of all, one after another."""
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(model, name) for model in models])
+            for name in ARRAYS
+        }
+        return cls(**arrays, n_features=models[0].n_features)
+
+    def model(self, k: int) -> FlatTrees:
+        """Return one model alone."""
+        ends = np.append(self.roots, len(self.feature))
+        first = int(self.n_trees[:k].sum())
+        nodes = slice(ends[first], ends[first + self.n_trees[k]])
+        return FlatTrees(
+            self.feature[nodes],
+            self.number[nodes],
+            self.missing_left[nodes],
+            self.n_trees[k : k + 1],
+            self.baseline[k : k + 1],
+            self.n_features,
+        )
 
     def predict(self, X: NDArray) -> NDArray[np.float64]:
         """Return the predictions of rows (n, d), NaN where missing."""
-        *_, last = self.staged_predict(X)
-        return last
+        return self.each(X).mean(axis=0)
 
-    def staged_predict(self, X: NDArray) -> Iterator[NDArray[np.float64]]:
-        """Yield the predictions after each round.
+    def each(self, X: NDArray) -> NDArray[np.float64]:
+        """Return the predictions of each model, (n_models, n).
 
         Trees are added one after another, as scikit-learn does: the same sums to the
-        bit.
+        bit, whatever the number of rows and threads.
         """
-        total = np.full(len(X), self.baseline)
-        for block in self._blocks():
-            for values in self._leaf_values(self._check_rows(X), block):
-                total = total + values
-                yield total
+        X = self._check_rows(X)
+        parts = [X[i : i + BLOCK_ROWS] for i in range(0, len(X), BLOCK_ROWS)]
+        if len(parts) > 2 and n_threads() > 1 and self._lookup:  # made before threads
+            with ThreadPoolExecutor(n_threads()) as pool:
+                sums = list(pool.map(self._sums, parts))
+        else:
+            sums = [self._sums(part) for part in parts]
+        return np.concatenate([np.empty((len(self.n_trees), 0)), *sums], axis=1)
+
+    def _sums(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of each model for some rows, (n_models, n)."""
+        cuts, blocks = self._lookup
+        places = cuts.places(X)
+        total = np.tile(self.baseline[:, None], len(X))
+        for block in blocks:
+            terms = np.concatenate([total[[block.model]], block.leaf_values(places)])
+            if len(X) == 1:  # numpy would add them in pairs
+                total[block.model] = terms.cumsum(axis=0)[-1]
+            else:
+                total[block.model] = terms.sum(axis=0)
+        return total
+
+    def staged_predict(self, X: NDArray) -> Iterator[NDArray[np.float64]]:
+        """Yield the predictions of the first model after each of its rounds."""
+        X = self._check_rows(X)
+        cuts, blocks = self._lookup
+        places = [
+            cuts.places(X[i : i + BLOCK_ROWS]) for i in range(0, len(X), BLOCK_ROWS)
+        ]
+        total = np.full(len(X), self.baseline[0])
+        for block in blocks:
+            if block.model == 0 and places:
+                for values in np.hstack([block.leaf_values(part) for part in places]):
+                    total = total + values
+                    yield total
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("feature", "number", "missing_left", "baseline", "n_features")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*ARRAYS, "n_features")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)
@@ -149,39 +219,23 @@ class FlatTrees:
                 f"{self.n_features}."
             )
         finite = np.isfinite(self.number) | (split & (self.number == np.inf))
-        if not finite.all() or not np.isfinite(self.baseline):
+        if not finite.all() or not np.isfinite(self.baseline).all():
             raise ValueError("trees hold a threshold or value that is no number.")
 
-    def _tests(self) -> None:
-        """Find the splits, and the leaves that stay possible where each test fails."""
-        leaf = self.feature == LEAF
-        tree = np.repeat(np.arange(self.n_rounds), self._sizes())
-        before = np.cumsum(leaf) - leaf  # leaves before each node
-        first = before[self.roots]
-        n_leaves = np.diff(np.append(first, leaf.sum()))
-        if n_leaves.max() > MOST_LEAVES:
+    def _check_models(self) -> None:
+        """Raise where the numbers of trees or of leaves are not those of the nodes."""
+        n_trees, n_roots = self.n_trees, len(self.roots)
+        is_sum = n_trees.min() > 0 and n_trees.max() <= n_roots
+        if not is_sum or n_trees.sum() != n_roots or len(n_trees) != len(self.baseline):
             raise ValueError(
-                f"a tree has {n_leaves.max()} leaves; at most {MOST_LEAVES} are kept "
-                "flat."
+                f"{n_roots} trees are not those of {len(self.baseline)} models with "
+                f"{n_trees[:5]} trees."
             )
-        self._bits = np.uint32 if n_leaves.max() <= 32 else np.uint64
-        self._values = self.number[leaf]
-        self._first_leaf = first
-        self._split = np.flatnonzero(~leaf)
-        self._tree = tree[self._split]
-        low = before[self._split] - first[self._tree]
-        high = before[self.right[self._split]] - first[self._tree]
-        one = np.uint64(1)  # high < 64: the right subtree has a leaf too
-        gone = (one << high.astype(np.uint64)) - (one << low.astype(np.uint64))
-        self._left = (~gone).astype(self._bits)
-
-    def _sizes(self) -> NDArray[np.intp]:
-        """Return the number of nodes of each tree."""
-        return np.diff(np.append(self.roots, len(self.feature)))
-
-    def _blocks(self) -> Iterator[slice]:
-        for start in range(0, self.n_rounds, BLOCK_TREES):
-            yield slice(start, min(start + BLOCK_TREES, self.n_rounds))
+        most = np.add.reduceat(self.feature == LEAF, self.roots).max()
+        if most > MOST_LEAVES:
+            raise ValueError(
+                f"a tree has {most} leaves; at most {MOST_LEAVES} are kept flat."
+            )
 
     def _check_rows(self, X: NDArray) -> NDArray[np.float64]:
         X = np.asarray(X, dtype=np.float64)
@@ -191,51 +245,61 @@ class FlatTrees:
             )
         return X
 
-    def _leaf_values(self, X: NDArray, block: slice) -> NDArray[np.float64]:
+    @cached_property
+    def _lookup(self) -> tuple[Cuts, list[_Block]]:
+        """The tables that predictions are read from; no file holds them."""
+        tests, first_leaf = self._tests()
+        cuts = Cuts(tests)
+        values = self.number[self.feature == LEAF]
+        blocks = []
+        for model, trees in self._blocks():
+            some = slice(*np.searchsorted(tests.tree, (trees.start, trees.stop)))
+            own = tests.of_trees(some, trees.start)
+            table = LeafTable(cuts, own, cuts.of_test[some], len(first_leaf[trees]))
+            blocks.append(_Block(model, table, first_leaf[trees], values))
+        return cuts, blocks
+
+    def _tests(self) -> tuple[Tests, NDArray[np.intp]]:
+        """Return all splits, and the number of each tree's first leaf."""
+        leaf = self.feature == LEAF
+        sizes = np.diff(np.append(self.roots, len(leaf)))
+        split = np.flatnonzero(~leaf)
+        tree = np.repeat(np.arange(len(sizes)), sizes)[split]
+        before = np.cumsum(leaf) - leaf  # leaves before each node
+        first = before[self.roots]
+        low = (before[split] - first[tree]).astype(np.uint64)
+        high = (before[self.right[split]] - first[tree]).astype(np.uint64)
+        one = np.uint64(1)  # high < 64: the right subtree has a leaf too
+        left = ~((one << high) - (one << low))
+        most = np.add.reduceat(leaf, self.roots).max()
+        tests = Tests(
+            self.feature[split].astype(np.intp),
+            self.number[split],
+            self.missing_left[split],
+            tree,
+            left.astype(np.uint32 if most <= 32 else np.uint64),
+        )
+        return tests, first
+
+    def _blocks(self) -> Iterator[tuple[int, slice]]:
+        """Yield blocks of the trees, each of one model."""
+        end = np.cumsum(self.n_trees)
+        for model, (n_trees, stop) in enumerate(zip(self.n_trees, end, strict=True)):
+            for start in range(stop - n_trees, stop, BLOCK_TREES):
+                yield model, slice(start, min(start + BLOCK_TREES, stop))
+
+
+class _Block(NamedTuple):
+    """Some trees of one model."""
+
+    model: int
+    table: LeafTable
+    first_leaf: NDArray[np.intp]  # of each tree
+    values: NDArray[np.float64]  # of all leaves
+
+    def leaf_values(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the value of the leaf that each row reaches, (trees, rows)."""
-        values = np.empty((block.stop - block.start, len(X)))
-        possible_leaves = self._by_test if len(X) < FEW_ROWS else self._by_table
-        for start in range(0, len(X), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            left = possible_leaves(X[rows], block)
-            number = np.bitwise_count(left ^ (left - 1)) - 1  # of the lowest bit set
-            values[:, rows] = self._values[self._first_leaf[block] + number].T
-        return values
-
-    def _of_block(self, block: slice) -> tuple[NDArray, NDArray, NDArray]:
-        """Return nodes, trees within the block and masks of the splits of a block."""
-        some = slice(*np.searchsorted(self._tree, (block.start, block.stop)))
-        return self._split[some], self._tree[some] - block.start, self._left[some]
-
-    def _by_test(self, X: NDArray, block: slice) -> NDArray[np.unsignedinteger]:
-        """Return the leaves that no test rules out, (rows, trees), test by test."""
-        split, tree, left = self._of_block(block)
-        x = X[:, self.feature[split]]
-        fails = ~((x <= self.number[split]) | (np.isnan(x) & self.missing_left[split]))
-        possible = np.full((len(X), block.stop - block.start), ~self._bits(0))
-        if len(split):
-            starts = np.flatnonzero(np.diff(tree, prepend=-1))
-            every = np.where(fails, left, ~self._bits(0))
-            possible[:, tree[starts]] = np.bitwise_and.reduceat(every, starts, axis=1)
-        return possible
-
-    def _by_table(self, X: NDArray, block: slice) -> NDArray[np.unsignedinteger]:
-        """Return the same by one table for each feature."""
-        split, tree, left = self._of_block(block)
-        possible = np.full((len(X), block.stop - block.start), ~self._bits(0))
-        for j in np.unique(self.feature[split]):
-            own = self.feature[split] == j
-            cuts, rank = np.unique(self.number[split[own]], return_inverse=True)
-            table = np.full((len(cuts) + 2, possible.shape[1]), ~self._bits(0))
-            np.bitwise_and.at(table, (rank + 1, tree[own]), left[own])
-            np.bitwise_and.accumulate(table[:-1], axis=0, out=table[:-1])
-            table[-1] = ~self._bits(0)
-            fails = ~self.missing_left[split[own]]
-            np.bitwise_and.at(table[-1], tree[own][fails], left[own][fails])
-            x = X[:, j]
-            below = np.searchsorted(cuts, x)  # tests of a smaller threshold fail
-            possible &= table[np.where(np.isnan(x), len(cuts) + 1, below)]
-        return possible
+        return self.values.take(self.table.leaves(places) + self.first_leaf[:, None])
 
 
 def _array(values: Any, kind: str, name: str) -> NDArray[Any]:

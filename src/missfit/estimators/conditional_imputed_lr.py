@@ -88,15 +88,6 @@ class ConditionalImputedLR(PatternPredictor):
         """Return EMLR, whose Gaussian imputes."""
         return EMLR()
 
-    def fit_moments_given(self, em: EMLR, moments: PatternMoments):
-        """Fit to moments as `fit_moments`, given the EMLR fitted to the same."""
-        trial = self._trial()
-        trial.n_features_in_ = moments.n_features
-        trial._y_ndim_ = 1 if moments.n_targets == 1 else 2
-        trial._fit_given(em, moments)
-        trial.patterns_, trial.pattern_count_ = moments.patterns, moments.count
-        return self._become(trial)
-
     def _fit_given(self, em: EMLR, moments: PatternMoments) -> None:
         d, data = moments.n_features, GaussianData(moments)
         law = em.feature_law()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from missfit.estimators.map_memory import remembered_maps
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
@@ -243,7 +244,7 @@ class EMLR(PatternPredictor):
             return self._predict_chunks(X, return_std=True)
         X = self._check_predict(X)
         groups = group_rows(np.isnan(X))
-        maps = self._maps(groups.patterns)
+        maps = remembered_maps(self, groups.patterns, self._maps)
         index = groups.pattern_of_row()
         spread = np.sqrt(np.asarray(maps.variance)[index])
         mean = self._finite(maps.evaluate(X, index))

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from missfit.estimators.emlr import TOL, penalised_fit
+from missfit.estimators.emlr import EMLR, FLOOR, TOL, penalised_fit
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import (
@@ -20,7 +20,7 @@ from missfit.gaussian.conditional import (
     observed_log_density,
     regression_maps,
 )
-from missfit.gaussian.em import GaussianFit
+from missfit.gaussian.em import GaussianFit, PenalisedGaussian
 from missfit.gaussian.mixture import (
     MixtureFit,
     MixtureLaw,
@@ -136,7 +136,36 @@ class PatternMixtureLR(PatternPredictor):
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
         held = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
-        one, apart, d = held.fit, held.model, moments.n_features
+        self._fit_from(held.fit, held.model, data, moments)
+
+    def starts_from(self) -> EMLR:
+        """Return EMLR, which is one component."""
+        return EMLR(max_iter=self.max_iter)
+
+    def _fit_given(self, start: EMLR, moments: PatternMoments) -> None:
+        data, d = GaussianData(moments), moments.n_features
+        one = GaussianFit(
+            mean=(start.mean_ - data.shift) / data.scale,
+            cov=start.covariance_ / data.scale / data.scale[:, None],
+            n_iter=start.n_iter_,
+            converged=start.n_iter_ < self.max_iter,
+            log_likelihood=start.log_likelihood_
+            + float(data.n_observed @ np.log(data.scale)),
+        )
+        apart = PenalisedGaussian(
+            d,
+            start.prior_rows_,
+            FLOOR,
+            slope_rows=start.slope_rows_,
+            silent=~data.varies[:d],
+        )
+        self._fit_from(one, apart, data, moments)
+
+    def _fit_from(
+        self, one: GaussianFit, apart: PenalisedGaussian, data: GaussianData, moments
+    ) -> None:
+        """Search for components beyond the one that is fitted."""
+        d = moments.n_features
         # each covariance is pulled towards that of one component
         prior_rows = float(data.varies[:d].sum()) + 1.0
         model = PenalisedMixture(one.cov[:d, :d], prior_rows, apart)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.dask_tables import dask_fold_moments, dask_table
+from missfit.estimators.map_memory import remembered_maps
 from missfit.estimators.moment_splits import (
     Split,
     check_table,
@@ -150,6 +151,19 @@ class PatternPredictor(NanRegressor):
         trial._fit_beside_moments(moments, folds)
         return self._become(trial)
 
+    def fit_moments_given(self, start: Any, moments: PatternMoments) -> Any:
+        """Fit to moments as `fit_moments`, given `starts_from` fitted to the same."""
+        trial = self._trial()
+        trial.n_features_in_ = moments.n_features
+        trial._y_ndim_ = 1 if moments.n_targets == 1 else 2
+        trial._fit_given(start, moments)
+        trial.patterns_, trial.pattern_count_ = moments.patterns, moments.count
+        return self._become(trial)
+
+    def _fit_given(self, start: Any, moments: PatternMoments) -> None:
+        """Learn the parameters from moments and a fit to start from."""
+        raise NotImplementedError  # of those that start from no other
+
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to all rows given so far to `partial_fit`; `fit` starts anew.
 
@@ -212,7 +226,7 @@ class PatternPredictor(NanRegressor):
         return self._finite(self._predict_groups(X, groups))
 
     def _predict_groups(self, X, groups: PatternGroups) -> NDArray[np.float64]:
-        maps = self._maps(groups.patterns)
+        maps = remembered_maps(self, groups.patterns, self._maps)
         return self._shaped(maps.evaluate(X, groups.pattern_of_row()))
 
     @property

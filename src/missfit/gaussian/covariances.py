@@ -76,8 +76,9 @@ def set_apart(cov: NDArray[np.float64], columns: NDArray[np.intp]) -> None:
 
 def at_least(residual: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
     """Raise the eigenvalues of a covariance to a floor."""
-    values, vectors = np.linalg.eigh((residual + residual.T) / 2)
-    return (vectors * np.maximum(values, floor)) @ vectors.T
+    values, vectors = np.linalg.eigh((residual + residual.swapaxes(-1, -2)) / 2)
+    raised = vectors * np.maximum(values, floor)[..., None, :]
+    return raised @ vectors.swapaxes(-1, -2)
 
 
 def regression_slopes(inner, cross, ridge: float | NDArray = 0.0):
@@ -88,11 +89,11 @@ def regression_slopes(inner, cross, ridge: float | NDArray = 0.0):
     never taken for variance.
     """
     values, vectors = np.linalg.eigh(inner)
-    total = values[:, None] + np.broadcast_to(ridge, cross.shape[1])
-    largest = np.maximum(total.max(axis=0, initial=0.0), np.finfo(float).tiny)
+    total = values[..., None] + np.atleast_1d(ridge)[..., None, :]
+    largest = total.max(axis=-2, keepdims=True, initial=np.finfo(float).tiny)
     usable = total > 1e-10 * largest
     inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
-    return vectors @ (inverse * (vectors.T @ cross))
+    return vectors @ (inverse * (vectors.swapaxes(-1, -2) @ cross))
 
 
 def log_of_positive(matrix):

@@ -7,7 +7,7 @@ both.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,11 +154,15 @@ class PenalisedGaussian:
             height += self.log_prior_of_slopes(slopes, residual)
         return height
 
-    def log_prior_of_slopes(self, slopes, residual) -> float:
-        """Log-density of the slopes (d, t) given what they leave, up to a constant."""
+    def log_prior_of_slopes(self, slopes, residual) -> Any:
+        """Log-density of the slopes (d, t) given what they leave, up to a constant.
+
+        Of a stack of them there is one for each.
+        """
         finite = np.where(np.isinf(self.slope_rows), 0.0, self.slope_rows)
         pulled = slopes * np.sqrt(finite)
-        return -float(np.trace(np.linalg.solve(residual, pulled.T @ pulled))) / 2
+        inner = np.linalg.solve(residual, pulled.swapaxes(-1, -2) @ pulled)
+        return -np.trace(inner, axis1=-2, axis2=-1) / 2
 
 
 class GaussianFit(NamedTuple):

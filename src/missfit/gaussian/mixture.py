@@ -7,15 +7,16 @@ alone. One regression of y on X serves all components, as in the paper's model.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from missfit.gaussian.acceleration import squarem
-from missfit.gaussian.completion import PrecisionLaw, complete, completed_sums
+from missfit.gaussian.completion import PrecisionLaw
 from missfit.gaussian.covariances import (
     at_least,
     log_of_positive,
@@ -25,10 +26,15 @@ from missfit.gaussian.covariances import (
 )
 from missfit.gaussian.em import GaussianFit, PenalisedGaussian
 from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
+from missfit.gaussian.point_chunks import complete_points, point_sums, points_of
 
 
 class MixtureLaw(NamedTuple):
-    """K Gaussians of X and one regression of y, in standard units."""
+    """K Gaussians of X and one regression of y, in standard units.
+
+    All arrays may begin with one more axis: a stack of laws, whose E and M steps are
+    taken at once.
+    """
 
     share: NDArray[np.float64]  # (K,) probability that a pattern is of a component
     mean: NDArray[np.float64]  # (K, d)
@@ -39,10 +45,28 @@ class MixtureLaw(NamedTuple):
 
     def joint(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and covariances of (X, y) in the components, (K, k) and (K, k, k)."""
-        cross = self.cov @ self.slopes
-        mean = np.hstack([self.mean, self.intercept + self.mean @ self.slopes])
-        target = self.residual + self.slopes.T @ cross
-        return mean, np.block([[self.cov, cross], [cross.swapaxes(1, 2), target]])
+        d, t = self.slopes.shape[-2:]
+        slopes = self.slopes[..., None, :, :]
+        cross = self.cov @ slopes
+        mean = np.empty((*self.mean.shape[:-1], d + t))
+        mean[..., :d] = self.mean
+        mean[..., d:] = self.intercept[..., None, :] + self.mean @ self.slopes
+        cov = np.empty((*mean.shape, d + t))
+        cov[..., :d, :d] = self.cov
+        cov[..., :d, d:] = cross
+        cov[..., d:, :d] = cross.swapaxes(-1, -2)
+        inner = slopes.swapaxes(-1, -2) @ cross
+        cov[..., d:, d:] = self.residual[..., None, :, :] + inner
+        return mean, cov
+
+    def take(self, index: Any) -> MixtureLaw:
+        """Return some laws of a stack, or one."""
+        return MixtureLaw(*(part[index] for part in self))
+
+
+def stacked_laws(laws: Sequence[MixtureLaw]) -> MixtureLaw:
+    """Return laws of equally many components as one stack."""
+    return MixtureLaw(*(np.stack(parts) for parts in zip(*laws, strict=True)))
 
 
 class MixtureFit(NamedTuple):
@@ -58,12 +82,12 @@ class MixtureFit(NamedTuple):
 class MixtureExpectation(NamedTuple):
     """What the E step returns, component by component, about each one's mean."""
 
-    n_rows: NDArray[np.float64]  # (K,) rows
+    n_rows: NDArray[np.float64]  # (K,) rows; a stack of laws has one more axis here
     n_patterns: NDArray[np.float64]  # (K,) patterns
     first: NDArray[np.float64]  # (K, k)
     second: NDArray[np.float64]  # (K, k, k)
-    log_likelihood: float
-    responsibility: list[NDArray[np.float64]]  # of the patterns of each chunk
+    log_likelihood: NDArray[np.float64]
+    responsibility: list[NDArray[np.float64]]  # (b, K) of the patterns of each chunk
 
 
 @dataclass(frozen=True)
@@ -87,44 +111,46 @@ class PenalisedMixture:
 
     def m_step(self, law: MixtureLaw, expected: MixtureExpectation) -> MixtureLaw:
         """Parameters that maximise the expected log-posterior."""
-        d = law.mean.shape[1]
+        d = law.mean.shape[-1]
         count = expected.n_rows
         share = 1.0 + expected.n_patterns
-        some = np.maximum(count, np.finfo(float).tiny)[:, None]
-        shift = np.where(count[:, None] > 0, expected.first / some, 0.0)
-        centred = expected.second - count[:, None, None] * (
-            shift[:, :, None] * shift[:, None, :]
+        some = np.maximum(count, np.finfo(float).tiny)[..., None]
+        shift = np.where(count[..., None] > 0, expected.first / some, 0.0)
+        centred = expected.second - count[..., None, None] * (
+            shift[..., :, None] * shift[..., None, :]
         )
-        cov = centred[:, :d, :d] + self.prior_rows * self.prior_cov
-        cov /= (count + self.prior_rows)[:, None, None]
+        cov = centred[..., :d, :d] + self.prior_rows * self.prior_cov
+        cov /= (count + self.prior_rows)[..., None, None]
         set_apart(cov, self.one.silent)
         mean = law.joint()[0] + shift
-        mean[:, self.one.silent] = 0.0
+        mean[..., self.one.silent] = 0.0
         regression = self._regression(count, mean, centred, d)
-        return MixtureLaw(share / share.sum(), mean[:, :d], cov, *regression)
+        share /= share.sum(axis=-1, keepdims=True)
+        return MixtureLaw(share, mean[..., :d], cov, *regression)
 
     def _regression(self, count, mean, centred, d: int):
         """Pooled regression of y on X: rows of all components about one centre."""
-        total = count.sum()
-        centre = count @ mean / total
-        gap = mean - centre
-        pooled = (centred.sum(axis=0) + (count[:, None] * gap).T @ gap) / total
+        total = count.sum(axis=-1)[..., None]
+        centre = (count[..., None, :] @ mean)[..., 0, :] / total
+        gap = mean - centre[..., None, :]
+        spread = (count[..., None] * gap).swapaxes(-1, -2) @ gap
+        pooled = (centred.sum(axis=-3) + spread) / total[..., None]
         set_apart(pooled, self.one.silent)
+        cross = pooled[..., :d, d:]
         ridge = self.one.slope_rows / total
-        slopes = regression_slopes(pooled[:d, :d], pooled[:d, d:], ridge)
-        residual = pooled[d:, d:] - slopes.T @ pooled[:d, d:]
-        intercept = centre[d:] - centre[:d] @ slopes
+        slopes = regression_slopes(pooled[..., :d, :d], cross, ridge)
+        residual = pooled[..., d:, d:] - slopes.swapaxes(-1, -2) @ cross
+        intercept = centre[..., d:] - (centre[..., None, :d] @ slopes)[..., 0, :]
         return intercept, slopes, at_least(residual, self.floor)
 
-    def log_prior(self, law: MixtureLaw) -> float:
+    def log_prior(self, law: MixtureLaw) -> NDArray[np.float64]:
         """Log-density of the prior, up to a constant."""
         root = np.linalg.cholesky(law.cov)
-        log_det = 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum()
-        spread = np.trace(
-            np.linalg.solve(law.cov, self.prior_cov), axis1=1, axis2=2
-        ).sum()
-        return float(
-            np.log(law.share).sum()
+        log_det = 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=(-1, -2))
+        inner = np.linalg.solve(law.cov, self.prior_cov)
+        spread = np.trace(inner, axis1=-2, axis2=-1).sum(axis=-1)
+        return (
+            np.log(law.share).sum(axis=-1)
             - self.prior_rows / 2 * (log_det + spread)
             + self.one.log_prior_of_slopes(law.slopes, law.residual)
         )
@@ -139,31 +165,38 @@ def e_step(
     the rows i of pattern m. The log-likelihood is that of temperature 1.
     """
     means, covs = law.joint()
-    laws = PrecisionLaw.of_cov(covs)
-    log_share = np.log(law.share)[:, None]
+    *stack, k = means.shape
+    laws = PrecisionLaw.of_cov(covs.reshape(-1, k, k))
+    flat = means.reshape(-1, k), laws.precision, laws.log_det
+    log_share = np.log(law.share)[..., None]
 
     def expect(chunk: PatternChunk):
-        completion = complete(chunk, means, laws)
-        evidence = completion.log_likelihood
-        total = _log_sum(evidence + log_share).sum()
+        points = points_of(chunk)
+        completion = complete_points(points, *flat)
+        evidence = completion.log_likelihood.reshape(*stack, -1)
+        total = _log_sum(evidence + log_share).sum(axis=(-1, -2))
         log_weight = temperature * evidence + log_share
         weight = np.exp(log_weight - _log_sum(log_weight))
-        first, second = completed_sums(chunk, completion, weight)
-        return weight @ chunk.count, weight.sum(axis=1), first, second, total, weight.T
+        first, second = point_sums(points, completion, weight.reshape(len(flat[0]), -1))
+        return weight @ chunk.count, weight.sum(axis=-1), first, second, total, weight
 
-    parts = data.map_chunks(expect)
-    *sums, weights = zip(*parts, strict=True)
+    *sums, weights = zip(*data.map_chunks(expect), strict=True)
     n_rows, n_patterns, first, second, total = (np.sum(s, axis=0) for s in sums)
-    second = (second + second.transpose(0, 2, 1)) / 2
+    second = ((second + second.swapaxes(-1, -2)) / 2).reshape(*stack, k, k)
     return MixtureExpectation(
-        n_rows, n_patterns, first, second, float(total), list(weights)
+        n_rows,
+        n_patterns,
+        first.reshape(*stack, k),
+        second,
+        total,
+        [weight.swapaxes(-1, -2) for weight in weights],
     )
 
 
 def _log_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log sum exp over the first axis; scipy's costs more than the E step."""
-    top = values.max(axis=0)
-    return top + np.log(np.exp(values - top).sum(axis=0))
+    """Log sum exp over the components; scipy's costs more than the E step."""
+    top = values.max(axis=-2, keepdims=True)
+    return top + np.log(np.exp(values - top).sum(axis=-2, keepdims=True))
 
 
 def mixture_of_one(one: GaussianFit, n_patterns: int, d: int) -> MixtureFit:
@@ -198,7 +231,7 @@ def accelerated_mixture(
     def step(law: MixtureLaw):
         expected = e_step(data, law)
         height = expected.log_likelihood + model.log_prior(law)
-        return model.m_step(law, expected), height
+        return model.m_step(law, expected), float(height)
 
     def unpack(vector, like: MixtureLaw):
         return _unpack(vector, like, model.floor)
@@ -210,7 +243,7 @@ def accelerated_mixture(
     return MixtureFit(
         climb.point,
         data.in_table_order(last.responsibility),
-        last.log_likelihood,
+        float(last.log_likelihood),
         climb.n_iter,
         climb.converged,
     )

@@ -22,6 +22,7 @@ from missfit.gaussian.mixture import (
     accelerated_mixture,
     e_step,
     regression_of,
+    stacked_laws,
 )
 from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
 
@@ -85,15 +86,19 @@ class MixtureSearch:
         max_iter, tol
             As `mixture.accelerated_mixture` takes them.
         """
-        new = self._new_starts(len(before.share) + 1, rng)
-        more = self._warm_starts(before, rng)
-        tried = [self._steps(start, TEMPERATURES) for start in new]
-        tried += [self._steps(start, WARM_TEMPERATURES) for start in more]
-        tried.sort(key=lambda pair: -pair[1])
-        kept = [self._steps(law, [1.0] * KEPT_STEPS) for law, _ in tried[:N_KEPT]]
-        best = max(kept, key=lambda pair: pair[1])[0]
+        new = stacked_laws(self._new_starts(len(before.share) + 1, rng))
+        more = stacked_laws(self._warm_starts(before, rng))
+        tried = [self._steps(new, TEMPERATURES), self._steps(more, WARM_TEMPERATURES)]
+        laws, heights = zip(*tried, strict=True)
+        every = MixtureLaw(*map(np.concatenate, zip(*laws, strict=True)))
+        kept = np.argsort(-np.concatenate(heights), kind="stable")[:N_KEPT]
+        law, height = self._steps(every.take(kept), [1.0] * KEPT_STEPS)
         return accelerated_mixture(
-            self.data, best, self.model, max_iter=max_iter, tol=tol
+            self.data,
+            law.take(int(np.argmax(height))),
+            self.model,
+            max_iter=max_iter,
+            tol=tol,
         )
 
     def _new_starts(self, n_components: int, rng) -> list[MixtureLaw]:
@@ -144,9 +149,9 @@ class MixtureSearch:
 
     def _steps(
         self, law: MixtureLaw, temperatures: Sequence[float]
-    ) -> tuple[MixtureLaw, float]:
-        """Take one EM step at each temperature: the law, and the last height seen."""
-        height = -np.inf
+    ) -> tuple[MixtureLaw, NDArray[np.float64]]:
+        """Take one EM step at each temperature: the laws, and the last heights seen."""
+        height = np.full(len(law.share), -np.inf)
         for temperature in temperatures:
             expected = e_step(self.few, law, temperature)
             height = expected.log_likelihood + self.model.log_prior(law)

@@ -66,6 +66,8 @@ def group_rows(mask: NDArray[np.bool_]) -> PatternGroups:
     >>> groups.n_rows.tolist(), groups.order.tolist(), groups.pattern_of_row().tolist()
     ([1, 2], [1, 0, 2], [1, 0, 1])
     """
+    if len(mask) == 1:  # predicted alone, it would spend most of its time below
+        return PatternGroups(mask, np.zeros(1, dtype=np.intp), np.array([0, 1]))
     digits = _digits(mask)
     order = np.argsort(digits[-1], kind="stable")
     for digit in digits[-2::-1]:  # least significant first, each sort stable

@@ -211,10 +211,15 @@ def target_values(y: Any) -> NDArray[np.float64]:
     return values
 
 
+def is_within(table: NDArray[np.float64]) -> bool:
+    """Whether the square of every value is within the range of float64."""
+    ends = (np.fmin.reduce(table, axis=None), np.fmax.reduce(table, axis=None))
+    return not max(-ends[0], ends[1]) > LARGEST  # also where all are NaN
+
+
 def refuse_beyond(table: NDArray[np.float64], name: str) -> None:
     """Raise where a value is so large that its square overflows float64."""
-    ends = (np.fmin.reduce(table, axis=None), np.fmax.reduce(table, axis=None))
-    if max(-ends[0], ends[1]) > LARGEST:  # not where all are NaN
+    if not is_within(table):
         refuse_rows(
             np.abs(table.reshape(len(table), -1)) > LARGEST,
             name,

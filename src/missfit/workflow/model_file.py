@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from missfit.auto.boosting import Part
 from missfit.auto.trees import FlatTrees
 from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.tables.options import ReadOptions
@@ -65,8 +64,9 @@ TRUSTED = (
     "missfit.auto.explanation.Regime",
     "missfit.auto.explanation.Score",
     "missfit.estimators.factorized_lr.FactorizedLR",
-    "missfit.auto.boosting.FoldModel",
-    "missfit.auto.boosting.Part",
+    "missfit.auto.parts.FoldModel",
+    "missfit.auto.parts.FoldModels",
+    "missfit.auto.parts.Part",
     "missfit.estimators.filled_columns.FilledColumns",
     "missfit.estimators.forward_split.ForwardSplit",
     "missfit.estimators.micelr.MICELR",
@@ -271,22 +271,19 @@ def save_model(path: str | Path, model: TableModel) -> None:
         part.write_bytes(content)
 
 
-def _portable(thing: Any, rounds: int | None = None) -> Any:
+def _portable(thing: Any) -> Any:
     """Return a copy of a model with flat trees and without random states.
 
-    A flat tree holds no index that could lead out of bounds, and only the rounds that
-    are used; the state of a random generator is not checked by numpy, and no fitted
-    model draws from it.
+    A flat tree holds no index that could lead out of bounds; the state of a random
+    generator is not checked by numpy, and no fitted model draws from it.
     """
     if isinstance(thing, HistGradientBoostingRegressor):
         fitted = hasattr(thing, "_predictors")
-        return FlatTrees.from_boosting(thing, rounds) if fitted else thing
+        return FlatTrees.from_boosting(thing) if fitted else thing
     if isinstance(thing, np.random.RandomState):
         return None
-    if isinstance(thing, Part):
-        rounds = thing.rounds
     if isinstance(thing, (list, tuple)):
-        items = [_portable(item, rounds) for item in thing]
+        items = [_portable(item) for item in thing]
         make: Any = getattr(type(thing), "_make", type(thing))  # of a named tuple
         return make(items)
     if isinstance(thing, BaseEstimator):

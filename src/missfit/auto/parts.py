@@ -1,0 +1,107 @@
+"""The flexible parts of a model as they are kept: what predicts, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
+
+from missfit.auto.trees import FlatTrees
+
+MANY_ROWS = 50_000  # from here on predictions take all threads
+
+
+class Part(NamedTuple):
+    """A flexible model in the sum: its fits to the folds, rounds and weight."""
+
+    name: str
+    on_residuals: bool
+    model: FlatTrees | FoldModels
+    rounds: int
+    weight: float
+
+    def predict(self, X: NDArray, base: NDArray) -> NDArray:
+        """Return what the part adds to the base's prediction, before its weight."""
+        mean = self.model.predict(part_inputs(X, base, self.on_residuals))
+        return mean if self.on_residuals else mean - base
+
+    def of_fold(self, k: int) -> Part:
+        """Return the part with its fit to one fold alone."""
+        return self._replace(model=self.model.model(k))
+
+
+class FoldModel(NamedTuple):
+    """A model of one fold, and the columns that it was fitted to."""
+
+    model: Any
+    columns: NDArray[np.intp]
+
+    def take(self, inputs: NDArray) -> NDArray:
+        """Return the columns; one of zeros where there are none to learn from."""
+        if not len(self.columns):
+            return np.zeros((len(inputs), 1))
+        return inputs[:, self.columns]
+
+    def stages(self, inputs: NDArray) -> Iterator[NDArray]:
+        """Yield the predictions after each round; the one there is without rounds."""
+        flat = self.flat(inputs.shape[1])
+        if flat is not None:
+            yield from flat.staged_predict(inputs)
+        elif boosts(self.model):
+            yield from self.model.staged_predict(self.take(inputs))
+        else:
+            yield self.model.predict(self.take(inputs))
+
+    def predict(self, inputs: NDArray, rounds: int) -> NDArray:
+        """Return the prediction after so many rounds."""
+        flat = self.flat(inputs.shape[1], rounds)
+        if flat is not None:
+            return flat.predict(inputs)
+        with few_threads(len(inputs)):
+            return next(islice(self.stages(inputs), rounds - 1, None))
+
+    def flat(self, n_inputs: int, rounds: int | None = None) -> FlatTrees | None:
+        """Return the rounds as flat trees; None where they cannot be made so."""
+        if not isinstance(self.model, HistGradientBoostingRegressor):
+            return None
+        try:
+            return FlatTrees.from_boosting(self.model, rounds, self.columns, n_inputs)
+        except ValueError:  # another loss, categories, or more than 64 leaves
+            return None
+
+
+class FoldModels(NamedTuple):
+    """The mean of the models of the folds, which are no trees, after some rounds."""
+
+    models: list[FoldModel]
+    rounds: int
+
+    def predict(self, inputs: NDArray) -> NDArray:
+        """Return the mean of their predictions."""
+        every = [model.predict(inputs, self.rounds) for model in self.models]
+        return np.mean(every, axis=0)
+
+    def model(self, k: int) -> FoldModels:
+        """Return one of them alone."""
+        return self._replace(models=[self.models[k]])
+
+
+def few_threads(n_rows: int):
+    """Return a context in which OpenMP uses one thread where rows are not many."""
+    return threadpool_limits(1 if n_rows < MANY_ROWS else None, user_api="openmp")
+
+
+def boosts(estimator: Any) -> bool:
+    """Whether the estimator is fitted in rounds that can be looked at one by one."""
+    grows = {"max_iter", "warm_start"} <= set(estimator.get_params(deep=False))
+    return grows and hasattr(estimator, "staged_predict")
+
+
+def part_inputs(X: NDArray, base: NDArray, on_residuals: bool) -> NDArray:
+    """X, and for residuals also the base's prediction: a link of y is one split."""
+    return np.column_stack([X, base]) if on_residuals else X
