@@ -18,6 +18,7 @@ from missfit.estimators.forward_split import blocks_in_time
 from missfit.evidence.mechanism import Rows, rows_of
 from missfit.moments.patterns import PatternGroups, group_rows
 from missfit.suspicions import Suspicion
+from missfit.tables.columns import shown
 
 DRAWS = 400  # bootstrap draws: an end of a 95 % interval rests on 10 of them
 
@@ -261,7 +262,15 @@ class Comparison:
         weight[1:] = rng.poisson(1.0, (DRAWS, unit.max() + 1))[:, unit]
         y = y - y.mean()  # or squares of a large mean swallow the variance
         mean = weight @ y / weight.sum(axis=1)
-        return weight, weight @ y**2 - weight.sum(axis=1) * mean**2
+        spread = weight @ y**2 - weight.sum(axis=1) * mean**2
+        # a draw without two different targets has no R2
+        usable = spread > 1e-12 * spread.max()
+        if not usable[0]:
+            raise ValueError(
+                f"the target {shown(self.target)} is the same in all rows that are "
+                "predicted; there is nothing to score."
+            )
+        return weight[usable], spread[usable]
 
     def scores_of(self, sound: list[Trial]) -> dict[str, Score]:
         """Return the scores of some trials; intervals are those of a bootstrap."""

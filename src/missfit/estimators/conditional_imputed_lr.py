@@ -88,16 +88,16 @@ class ConditionalImputedLR(PatternPredictor):
         """Return EMLR, whose Gaussian imputes."""
         return EMLR()
 
-    def _fit_given(self, em: EMLR, moments: PatternMoments) -> None:
+    def _fit_given(self, start: EMLR, moments: PatternMoments) -> None:
         d, data = moments.n_features, GaussianData(moments)
-        law = em.feature_law()
+        law = start.feature_law()
         design = _design_moments(data, law, distinct_indicators(moments.patterns))
         spread = _spread(design, d)
         solve = _probable_ridge if rows_are_few(data, d) else _gcv_ridges
         ridge = solve(design, spread, d)
         self._law_ = law
-        self.mean_ = em.mean_[:d]
-        self.covariance_ = em.covariance_[:d, :d]
+        self.mean_ = start.mean_[:d]
+        self.covariance_ = start.covariance_[:d, :d]
         self._keep(ridge.coef.T, design, data)
         self.alpha_ = float(ridge.alpha[0]) if self._y_ndim_ == 1 else ridge.alpha
 

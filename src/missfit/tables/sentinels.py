@@ -45,7 +45,7 @@ PILED = 5  # rows at least of a number that must pile up
 # gap, and then this many that nobody gave. The tail of counts has few rows there.
 SCALE_GAP = 3.0
 SCALE_SHARE = 0.02  # of the rows ...
-SCALE_PART = 0.25  # ... and of the mean number of rows of an answer
+SCALE_PART = 0.1  # ... and of the mean number of rows of an answer
 
 
 class Pile(NamedTuple):
