@@ -3,14 +3,10 @@
 import os
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from threadpoolctl import threadpool_info
 
 from missfit import MLP
-from missfit.networks.process import ONE_BLAS_THREAD
 
 pytest.importorskip(
     "missfit.networks.trainer", reason='pip install "missfit[networks]"'
@@ -31,30 +27,38 @@ def output_of(code, **environment):
     return run.stdout
 
 
-def threads_of_blas():
-    """Threads of each BLAS library; those of OpenMP belong to a thread of Python."""
-    libraries = threadpool_info()
+def test_contexts_that_overlap_leave_the_threads_of_blas_as_they_were():
+    code = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+import numpy
+import scipy.linalg
+from threadpoolctl import threadpool_info
+from missfit.networks.process import ONE_BLAS_THREAD
+
+def threads():
+    libraries = threadpool_info()  # those of OpenMP belong to a thread of Python
     return [one["num_threads"] for one in libraries if one["user_api"] == "blas"]
 
+before = threads()
+first_is_in, second_is_in = threading.Event(), threading.Event()
 
-def test_contexts_that_overlap_leave_the_threads_of_blas_as_they_were():
-    before = threads_of_blas()
-    first_is_in, second_is_in = threading.Event(), threading.Event()
+def enter_first_and_leave_first():
+    with ONE_BLAS_THREAD:
+        first_is_in.set()
+        second_is_in.wait(10)
 
-    def enter_first_and_leave_first():
-        with ONE_BLAS_THREAD:
-            first_is_in.set()
-            second_is_in.wait(10)
-
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(enter_first_and_leave_first)
-        first_is_in.wait(10)
-        with ONE_BLAS_THREAD:
-            second_is_in.set()
-            first.result()
-            inside = threads_of_blas()
-    assert set(inside) == {1}
-    assert threads_of_blas() == before
+with ThreadPoolExecutor(1) as pool:
+    first = pool.submit(enter_first_and_leave_first)
+    first_is_in.wait(10)
+    with ONE_BLAS_THREAD:
+        second_is_in.set()
+        first.result()
+        inside = threads()
+print(max(before), set(inside), threads() == before)
+"""
+    shown = output_of(code, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+    assert shown.split() == ["2", "{1}", "True"]
 
 
 def test_fits_side_by_side_leave_the_threads_of_blas_as_they_were():
