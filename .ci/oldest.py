@@ -5,7 +5,13 @@ import sys
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("networks", "study", "table", "dask")  # what users install; not dev, not docs
+EXTRAS = (
+    "networks",
+    "study",
+    "table",
+    "excel",
+    "dask",
+)  # what users install; not dev, not docs
 BESIDE = ("polars",)  # of dev: scikit-learn has to know what it is given
 
 

@@ -330,7 +330,7 @@ def test_another_content_of_the_file_is_another_data_set(tmp_path, rng):
     [
         ("rows = 61\n", {}, "rows = 61, but .*mine.csv has 60"),
         ("drop = 'q'\n", {}, "no column 'q'; its columns are a, b, y"),
-        ("", {"c": ["x"] * 60}, r"'c' holds 'x' in row 0, .*drop = \['c'\]"),
+        ("", {"c": ["x"] * 60}, r"'c' holds 'x' in line 2, .*drop = \['c'\]"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_named(tmp_path, rng, extra, columns, words):
@@ -490,6 +490,7 @@ def n_bytes(folder):
     return sum(path.stat().st_size for path in folder.glob("*"))
 
 
+@pytest.mark.slow  # 34 seconds; a process that is killed is tested above
 def test_killed_at_any_moment_the_study_goes_on_to_the_same_table(tmp_path):
     path = own_study(tmp_path, SLOW)
     item = study.load(path)

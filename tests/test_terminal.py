@@ -92,6 +92,8 @@ def test_compare_shows_what_runs_and_leaves_the_table_alone(table, tmp_path):
     assert "finding the reasons for the scores" in said
     lines = [line for line in visible(said) if line]
     first = [line.split()[0] for line in lines if not line.startswith("missfit: ")]
+    assert first[0] == "column"  # how the table is read comes before the scores
+    first = first[first.index("predictor") :]
     assert first[:4] == ["predictor", *names[::-1], "Use"]
     assert len(first) == 7  # and where the report is, and the command that fits
 

