@@ -490,7 +490,7 @@ def n_bytes(folder):
     return sum(path.stat().st_size for path in folder.glob("*"))
 
 
-@pytest.mark.slow  # 34 seconds; a process that is killed is tested above
+@pytest.mark.slow  # 34 seconds
 def test_killed_at_any_moment_the_study_goes_on_to_the_same_table(tmp_path):
     path = own_study(tmp_path, SLOW)
     item = study.load(path)
