@@ -25,7 +25,7 @@ from missfit.terminal import Status, note, tell
 if TYPE_CHECKING:
     from missfit.comparison.options import CompareOptions
 
-# Measured on 20,000 rows of 30 columns and 2 cores, see benchmarks/deadline.py.
+# 34 seconds on 20,000 rows of 30 columns and 2 idle cores (benchmarks/deadline.py).
 QUICK_ROWS, QUICK_FOLDS, QUICK_SECONDS = 3_000, 3, 50.0
 FILES = ("report.html", "results.csv", "missfit.json")
 INTERRUPTED = 130

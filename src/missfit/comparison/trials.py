@@ -205,11 +205,13 @@ class _Runner:
             return 0, _over_budget(needed, self.left)
         seconds = self.costs.of(one, enough=self.left / 10)
         needed = self.costs.folds(one, seconds)
+        first = 1 if one.fit_many else min(self.fold_fits.n_jobs, n_folds)
         if needed + REFITS * seconds > self.left:
-            return 0, _over_budget(needed, self.left)
+            # a guess that was not measured may be several times too high
+            may_try = self.costs.is_tried(seconds) and seconds < self.left / 2
+            return (first, "") if may_try else (0, _over_budget(needed, self.left))
         is_slow = needed > PATIENCE and not self.all_folds
         is_close = needed > self.left / 3  # the prediction may be wrong
-        first = 1 if one.fit_many else min(self.fold_fits.n_jobs, n_folds)
         return (first if is_slow or is_close else n_folds), ""
 
     def _has_few_rows(self) -> bool:
