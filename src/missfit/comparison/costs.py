@@ -15,8 +15,8 @@ STEP = 4  # the second part is so many times as large
 MOST_COLUMNS = 50
 LONG = 10.0  # seconds of all folds from which a guess is not enough: a part is fitted
 # The small part of a small table takes half the time of a fold: 60 of 240 rows and 200
-# columns took 0.5 of 1.0 s (EMLR), 7 of 16 s (MICELR), and EMLR may take 768 steps on 60
-# rows and 21 on 240. A fold tells the time as well, if it does not take longer than
+# columns took 0.5 of 1.0 s (EMLR), 7 of 16 s (MICELR), and EMLR may take 768 steps on
+# 60 rows and 21 on 240. A fold tells the time as well, if it does not take longer than
 # this by a guess.
 TRY = 60.0
 
