@@ -210,7 +210,8 @@ def test_the_scores_of_neumiss_are_those_of_scikit_learn_s_cross_validation():
         one = NeuMiss(weight_decay=decay, random_state=0)
         theirs = cross_val_score(one, X, y, cv=folds).mean()
         assert ours == pytest.approx(theirs, abs=1e-8)
-        assert ours < 0.05
+    # on noise there is nothing to score; single values may lie a little above 0
+    assert np.mean(list(model.cv_scores_.values())) < 0
 
 
 def test_neither_origin_nor_unit_of_x_changes_what_the_default_mlp_predicts(rng):

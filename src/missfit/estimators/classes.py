@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,9 +80,9 @@ class NanClassifier(ClassifierMixin, NanEstimator):
             weight = check_weight(sample_weight, len(code))
         return weight * compute_sample_weight(self.class_weight, self.classes_[code])
 
+    @abstractmethod
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, for each row."""
-        raise NotImplementedError  # of each classifier
 
     def predict(self, X: Any) -> NDArray:
         """Return the most probable class of each row, NaN in X where missing."""
