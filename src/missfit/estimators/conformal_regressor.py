@@ -313,15 +313,30 @@ class ConformalRegressor(NanRegressor):
             width = self._augmentation().exact_widths(groups.patterns, alphas)
             kind = np.full(width.shape, self.method)
         else:
-            width, kind = self._widths(groups.patterns, alphas)
+            width, kind = self.half_widths(groups.patterns, alphas)
         center = np.asarray(self.estimator_.predict(X), dtype=np.float64)
         width = width[:, index]
         return _Intervals(center - width, center + width, kind[:, index])
 
-    def _widths(
+    def half_widths(
         self, patterns: NDArray[np.bool_], alphas: Sequence[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
-        """Half the width of the interval of each alpha and pattern, and its kind."""
+        """Return half the widths of the intervals of patterns, and their kinds.
+
+        With the method "auto" an interval is as wide as its pattern makes it, so that
+        the widths of patterns can be kept for rows to come.
+
+        Parameters
+        ----------
+        patterns : bool ndarray of shape (P, d)
+            Distinct patterns, True where a value is missing.
+        alphas : sequence of float
+            The shares outside.
+
+        Returns
+        -------
+        widths, kinds : ndarray of shape (alphas, P)
+        """
         rows = self._augmentation()
         calibration = Calibration(
             self._scores(),
