@@ -137,8 +137,11 @@ class Answers:
 
     def _predicted(self, X: NDArray[np.float64]) -> list[dict[str, Any]]:
         """Return predictions and ends of intervals, rounded as in a CSV file."""
+        try:
+            center = self.model.regressor.predict(X)
+        except ValueError as error:  # numbers whose squares overflow
+            raise RefusedError(422, str(error)) from error
         self.on_rows(X)
-        center = self.model.regressor.predict(X)
         width = self._half_widths(missing_mask(X))
         values = np.column_stack([center, center - width, center + width])
         if self.decimals is not None:

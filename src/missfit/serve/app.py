@@ -20,7 +20,7 @@ from missfit.serve.answers import Answer, Answers
 from missfit.serve.asking import Asking
 from missfit.serve.batches import Batches
 from missfit.serve.bodies import CSV, JSON, Reader, content_type, frames_of
-from missfit.serve.guard import Guard, error_response, json_response
+from missfit.serve.guard import FAULT, Guard, error_response, json_response
 from missfit.serve.json_rows import json_columns, parsed_rows
 from missfit.serve.metrics import Metrics
 from missfit.serve.page import CONTENT_POLICY, trial_page
@@ -66,6 +66,7 @@ class Service:
         handlers: dict[Any, Callable[..., Any]] = {
             HTTPException: _not_here,
             RefusedError: _refused,
+            Exception: _fault,
         }
         inner = Starlette(routes=routes, exception_handlers=handlers)
         places = {route.path for route in routes}
@@ -177,6 +178,12 @@ async def _refused(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, RefusedError)
     return error_response(error)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    """Answer where the model failed; the guard meets the error next, and notes it."""
+    del request, error
+    return error_response(FAULT)
 
 
 async def _not_here(request: Request, error: Exception) -> Response:

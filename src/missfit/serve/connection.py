@@ -64,9 +64,11 @@ class Connection(H11Protocol):
         self._refuse(400, "the request is no HTTP that this server understands.")
 
     def _refuse(self, status: int, words: str) -> None:
-        """Answer in JSON and end the connection, where nothing else is under way."""
-        busy = self.cycle is not None and not self.cycle.response_complete
-        if not busy and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+        """Answer in JSON, unless an answer has begun, and end the connection."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # what is under way is answered here
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = json.dumps({"error": words}).encode()
             headers = [
                 ("content-type", "application/json"),

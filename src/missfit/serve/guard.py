@@ -21,6 +21,9 @@ SAFE = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 ]
+FAULT = RefusedError(
+    500, "the model could not answer; the server has noted why.", close=True
+)
 CLOSE = (b"connection", b"close")
 
 
@@ -98,20 +101,13 @@ class Guard:
                 close=True,
             )
         except Exception as error:
-            refused = unforeseen(error)
+            note(f"an error that was not foreseen, {type(error).__name__}: {error}")
+            refused = FAULT
         if sent:  # too late to say anything: the connection is cut by raising
             if sent[0] != 500:
                 raise ConnectionResetError
             return
         await error_response(refused)(scope, receive, send)
-
-
-def unforeseen(error: Exception) -> RefusedError:
-    """Note an error that was not foreseen; return what the sender is told of it."""
-    note(f"an error that was not foreseen, {type(error).__name__}: {error}")
-    return RefusedError(
-        500, "the model could not answer; the server has noted why.", close=True
-    )
 
 
 def refuse_ambiguous(scope: Scope) -> None:

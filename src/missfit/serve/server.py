@@ -66,12 +66,15 @@ def listening_socket(host: str, port: int) -> socket.socket:
     ...     found.getsockname()[0]
     '127.0.0.1'
     """
+    found = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         found = socket.socket(family, socket.SOCK_STREAM)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
+        if found is not None:
+            found.close()
         raise ServeError(
             f"nothing can be served at {host}, port {port} ({error}); choose another "
             "host or port."
