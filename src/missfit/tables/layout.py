@@ -76,18 +76,36 @@ def _header_place(rows: Sequence[Row], filled: list[tuple[int, int]]) -> int:
     """Return the place of the first row that is no title, remark or date of a report.
 
     Such a row fills one value where the others fill several (or two, as in "Date:
-    2024-01-01", where they fill at least five), and a row of names comes after it.
+    2024-01-01", where they fill at least five), and a row of names comes after it. A
+    row of titles, each above several columns, fills at most half of what the row of
+    names fills that comes next.
     """
     first = filled[0][0]
     counts = Counter(n for _, n in filled)
     usual = max(counts, key=lambda n: (counts[n], n))
-    for place, n in filled:
+    for k, (place, n) in enumerate(filled):
         if n > (2 if usual >= 5 else 1) or usual <= n:
+            if k + 1 < len(filled) and _is_above_names(
+                rows[place], filled[k + 1], rows
+            ):
+                continue
             names = rows[place]
             if place == first or not any(NUMBER.fullmatch(name) for name in names):
                 return place
             return first
     return first
+
+
+def _is_above_names(row: Row, following: tuple[int, int], rows: Sequence[Row]) -> bool:
+    """Whether a row holds titles above several columns each, and names come next."""
+    place, n_names = following
+    names = rows[place]
+    titles = [j for j, value in enumerate(row) if value.strip()]
+    if 2 * len(titles) > n_names or any(NUMBER.fullmatch(row[j]) for j in titles):
+        return False
+    below = rows[place + 1] if place + 1 < len(rows) else []
+    has_numbers = any(NUMBER.fullmatch(value) for value in below)
+    return has_numbers and not any(NUMBER.fullmatch(name) for name in names)
 
 
 def _skipped(rows: Sequence[Row], place: int, line: str) -> list[str]:
