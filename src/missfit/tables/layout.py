@@ -85,9 +85,7 @@ def _header_place(rows: Sequence[Row], filled: list[tuple[int, int]]) -> int:
     usual = max(counts, key=lambda n: (counts[n], n))
     for k, (place, n) in enumerate(filled):
         if n > (2 if usual >= 5 else 1) or usual <= n:
-            if k + 1 < len(filled) and _is_above_names(
-                rows[place], filled[k + 1], rows
-            ):
+            if _is_above_names(rows, filled[k : k + 2]):
                 continue
             names = rows[place]
             if place == first or not any(NUMBER.fullmatch(name) for name in names):
@@ -96,16 +94,17 @@ def _header_place(rows: Sequence[Row], filled: list[tuple[int, int]]) -> int:
     return first
 
 
-def _is_above_names(row: Row, following: tuple[int, int], rows: Sequence[Row]) -> bool:
-    """Whether a row holds titles above several columns each, and names come next."""
-    place, n_names = following
-    names = rows[place]
-    titles = [j for j, value in enumerate(row) if value.strip()]
-    if 2 * len(titles) > n_names or any(NUMBER.fullmatch(row[j]) for j in titles):
+def _is_above_names(rows: Sequence[Row], two: Sequence[tuple[int, int]]) -> bool:
+    """Whether the first of two rows holds titles of several columns each, not names.
+
+    The second holds the names, and numbers stand below it.
+    """
+    if len(two) < 2 or 2 * two[0][1] > two[1][1]:
         return False
-    below = rows[place + 1] if place + 1 < len(rows) else []
-    has_numbers = any(NUMBER.fullmatch(value) for value in below)
-    return has_numbers and not any(NUMBER.fullmatch(name) for name in names)
+    titles, names = (rows[place] for place, _ in two)
+    if any(NUMBER.fullmatch(value) for value in (*titles, *names)):
+        return False
+    return any(NUMBER.fullmatch(value) for value in [*rows, []][two[1][0] + 1])
 
 
 def _skipped(rows: Sequence[Row], place: int, line: str) -> list[str]:

@@ -155,7 +155,7 @@ class _End(NamedTuple):
         return int(self.outer_rows.min())
 
     def share(self, part: float) -> float:
-        """A part of all rows, and never fewer than those of a pile."""
+        """Return a part of all rows, and never fewer than those of a pile."""
         n_rows = int(self.outer_rows.sum() + self.other_rows.sum())
         return max(PILED, part * n_rows)
 

@@ -119,9 +119,9 @@ def _sum_column(row: dict[str, str | None], rows: Any) -> str:
     """Return the column in which a row says that it is a sum, "" without one."""
     pc = arrow_functions()
     for name, value in row.items():
-        if value and value.strip().rstrip(":").casefold() in SUMS:
-            if pc.sum(pc.equal(rows.column(name), value)).as_py() == 1:  # no category
-                return name
+        is_sum = (value or "").strip().rstrip(":").casefold() in SUMS
+        if is_sum and pc.sum(pc.equal(rows.column(name), value)).as_py() == 1:
+            return name  # a word that is repeated is a category
     return ""
 
 

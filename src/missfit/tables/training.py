@@ -138,10 +138,9 @@ def _hints(opened: OpenTable | None) -> Hints:
 
 def _notes(reading: Reading, target: str) -> list[str]:
     """Return the notes on columns; sentinels of features are told as suspicions."""
-    own = [f"{target}: {note}" for note in reading[target].sentinel_notes()]
-    return [
-        f"{one.name}: {note}" for one in reading.columns for note in one.notes
-    ] + own
+    notes = [f"{one.name}: {note}" for one in reading.columns for note in one.notes]
+    own = reading[target].sentinel_notes()
+    return [*notes, *(f"{target}: {note}" for note in own)]
 
 
 def _few(notes: list[str]) -> list[str]:
