@@ -153,9 +153,9 @@ class SquaredError(Objective):
         """Return the weights of least squares."""
         residual = y - base
         if len(additions) == 1:  # exact at the bounds, which a solver comes near to
-            square = weight @ additions[0] ** 2
-            share = weight @ (additions[0] * residual) / square if square else 0.0
-            return np.clip([share], 0.0, 1.0)
+            square = float(weight @ additions[0] ** 2)
+            share = float(weight @ (additions[0] * residual)) / (square or 1.0)
+            return np.clip(np.array([share]), 0.0, 1.0)
         root = np.sqrt(weight)
         columns = np.column_stack(additions) * root[:, None]
         return lsq_linear(columns, residual * root, (0.0, 1.0)).x
