@@ -26,7 +26,7 @@ from missfit.gaussian.probit_regression import (
 from missfit.moments.ridge import pseudo_rows
 from missfit.moments.rows import row_counts
 
-# Rows that tell the slopes, whose d + 1 numbers then cost (d + 1) / 100,000 of log-loss.
+# Rows that tell the slopes: their d + 1 numbers cost (d + 1) / 100,000 of log-loss then
 MOST_ROWS = 50_000
 MOST_DOUBLES = 2**25  # of covariances, one for each row at worst: 256 MB
 

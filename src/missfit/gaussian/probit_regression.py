@@ -41,9 +41,9 @@ def _index(part: ExpectedFeatures, law: LatentRegression, sign: NDArray) -> _Ind
 def log_shares(
     parts: Sequence[ExpectedFeatures], law: LatentRegression, sign: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the logarithm of P(the latent target has the sign) of each row::
+    """Return the logarithm of P(the latent target has the sign) of each row.
 
-    P = sum_k w_k Phi(s (b0 + b'E_k[X]) / tau_k),  tau_k^2 = 1 + b'Cov_k(X) b
+    It is P = sum_k w_k Phi(s (b0 + b'E_k[X]) / tau_k), tau_k^2 = 1 + b'Cov_k(X) b.
     """
     terms = _terms(parts, [_index(part, law, sign) for part in parts], len(sign))
     return logsumexp(terms, axis=1)
