@@ -8,7 +8,8 @@
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
-- `missfit.PatternClassifier`: any linear predictor of them, for classes.
+- `missfit.AutoClassifier`: the default for classes.
+- `missfit.PatternClassifier`, `PatternProbit`: linear predictors of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
 - `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
@@ -29,6 +30,7 @@ prepare_command()  # before the imports that take seconds
 
 if TYPE_CHECKING:
     from missfit import bayes, estimators, simulate, study, theory
+    from missfit.auto.classifier import AutoClassifier
     from missfit.auto.regressor import AutoRegressor
     from missfit.estimators import (
         EMLR,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         PartialPooling,
         PatternClassifier,
         PatternMixtureLR,
+        PatternProbit,
         SelfMaskedLR,
         TableEncoder,
     )
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
 # Where the public names live that are not estimators. All names are imported on first
 # use: `missfit --version` answers without numpy, scipy and scikit-learn.
 HOMES = {
+    "AutoClassifier": "missfit.auto.classifier",
     "AutoRegressor": "missfit.auto.regressor",
     "MLP": "missfit.networks",
     "NeuMiss": "missfit.networks",
@@ -88,6 +92,7 @@ __all__ = [
     "EMLR",
     "MICELR",
     "MLP",
+    "AutoClassifier",
     "AutoRegressor",
     "ConditionalImputedLR",
     "ConditionalImputedLogistic",
@@ -101,6 +106,7 @@ __all__ = [
     "PatternClassifier",
     "PatternMixtureLR",
     "PatternMoments",
+    "PatternProbit",
     "SelfMaskedLR",
     "TableEncoder",
     "TableFile",

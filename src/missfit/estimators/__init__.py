@@ -15,6 +15,7 @@ from missfit.estimators.micelr import MICELR
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_classifier import PatternClassifier
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.pattern_probit import PatternProbit
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.estimators.table_encoder import TableEncoder
 
@@ -32,6 +33,7 @@ __all__ = [
     "PartialPooling",
     "PatternClassifier",
     "PatternMixtureLR",
+    "PatternProbit",
     "SelfMaskedLR",
     "TableEncoder",
 ]
