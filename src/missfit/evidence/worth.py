@@ -147,13 +147,23 @@ class Fold(NamedTuple):
     variables: NDArray[np.intp] | None = None
 
 
-def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
+def squared_error(y: NDArray, guess: NDArray) -> NDArray[np.float64]:
+    """Return the loss of each row of which the drops are, where none is named."""
+    return (guess - y) ** 2
+
+
+def heldout_worth(
+    rows: Rows,
+    folds: Sequence[Fold],
+    seed: int = 0,
+    loss: Callable[[NDArray, NDArray], NDArray] = squared_error,
+) -> Worth:
     """Estimate the drops of a model that need not be linear.
 
     A pattern m is drawn from the rows that lack variable j, and with it a held-out row
     that has j and lacks as few values as possible beyond those of m. The row is
     predicted once with only the values that m leaves, and once with x_j as well. The
-    drop is the mean difference of the squared errors times the share of the rows that
+    drop is the mean difference of the losses times the share of the rows that
     lack j. This assumes that the rows that lack j are like those that have it.
 
     Parameters
@@ -162,6 +172,8 @@ def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
     folds : sequence of Fold
         Their test rows do not overlap.
     seed : int
+    loss : callable
+        Returns the loss of each row, for targets and predictions.
     """
     rng = np.random.default_rng(seed)
     pool, owner = _pool(folds, rng)
@@ -171,7 +183,7 @@ def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
     stages = [_stage(rows, pool, int(j), n_each, rng) for j in partly]
     drops, errors = np.zeros(mask.shape[1]), np.zeros(mask.shape[1])
     if stages:
-        growth = _growth(rows, folds, pool, owner, stages)
+        growth = _growth(rows, folds, (pool, owner), stages, loss)
         for stage, grown in zip(stages, growth, strict=True):
             j = stage.variable
             share = rows.weight @ mask[:, j] / rows.weight.sum()
@@ -223,8 +235,9 @@ def _stage(rows: Rows, pool, j: int, n_draws: int, rng) -> _Stage:
     return _Stage(j, place, hidden)
 
 
-def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]:
-    """Return squared errors without the variable minus those with it, by stage."""
+def _growth(rows: Rows, folds, pooled, stages, loss) -> list[NDArray[np.float64]]:
+    """Return the losses without the variable minus those with it, by stage."""
+    pool, owner = pooled
     place = np.concatenate([stage.place for stage in stages])
     hidden = np.concatenate([stage.hidden for stage in stages])
     variable = np.repeat([s.variable for s in stages], [len(s.place) for s in stages])
@@ -241,8 +254,9 @@ def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]
         with_it = without & (own != variable[here][:, None])
         hide = np.concatenate([without, with_it])
         twice = X[np.concatenate([pool[place[here]]] * 2)]
-        error = (fold.predict(np.where(hide, np.nan, twice)) - np.tile(y[here], 2)) ** 2
-        growth[here] = error[: len(here)] - error[len(here) :]
+        guess = fold.predict(np.where(hide, np.nan, twice))
+        lost = loss(np.tile(y[here], 2), guess)
+        growth[here] = lost[: len(here)] - lost[len(here) :]
     return np.split(growth, np.cumsum([len(s.place) for s in stages])[:-1])
 
 

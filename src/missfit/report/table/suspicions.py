@@ -48,5 +48,6 @@ def remedy_in_words(remedy: Remedy | None) -> str:
         "drop": f"leave out {names}",
         "group": f"hold out the rows of one {names} together",
         "time": f"test on what follows in time, {time}",
+        "task": f"set the task to {' '.join(remedy.columns)}",
         "log": "make a column with the logarithm and predict that",
     }[remedy.action]
