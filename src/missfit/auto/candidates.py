@@ -1,14 +1,15 @@
-"""What `AutoRegressor` tries: the candidates that suit a table, and their scouts."""
+"""What the default predictors try: candidates for the base and the parts, scouts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sklearn.base import BaseEstimator, is_regressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from missfit.auto.boosting import PartCandidate
 from missfit.auto.heldout import Training, seeded
+from missfit.auto.objective import Objective, Task
 from missfit.auto.race import Candidate, Scout
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
@@ -44,40 +45,46 @@ class Candidates(NamedTuple):
             for model, name in zip(models, _names(self.linear), strict=True)
         ]
 
-    def for_the_parts(self, seed: int) -> list[PartCandidate]:
-        """Return each flexible one twice: to learn the base's residuals, and y."""
+    def for_the_parts(self, seed: int, tasks: Sequence[Task]) -> list[PartCandidate]:
+        """Return each flexible one once for every task."""
         return [
-            PartCandidate(seeded(model, seed), name, on_residuals)
+            PartCandidate(seeded(model, seed), name, task)
             for model, name in zip(self.flexible, _names(self.flexible), strict=True)
-            for on_residuals in (True, False)
+            for task in tasks
         ]
 
 
-def candidates_of(chosen: Any, moments: PatternMoments) -> Candidates:
+def candidates_of(
+    chosen: Any, default: list[Any], objective: Objective, moments: PatternMoments
+) -> Candidates:
     """Return the candidates that a user chose, or by default those that suit a table.
 
     Parameters
     ----------
-    chosen : list of regressors, or None
+    chosen : list of estimators, or None
         Those with ``is_linear`` may be the base, and answer what
-        `missfit.estimators.base.NanRegressor` is asked; the others are flexible.
+        `missfit.estimators.base.NanEstimator` is asked; the others are flexible.
+    default : list of estimators
+        Those that suit the table, the reference first.
+    objective : Objective
+        It says which estimators can be candidates.
     moments : PatternMoments
     """
-    every = list(default_candidates(moments) if chosen is None else chosen)
-    if not every or not all(_is_regressor(c) for c in every):
+    every = list(default if chosen is None else chosen)
+    if not every or not all(map(objective.takes, every)):
         raise ValueError(
-            f"candidates={chosen!r}; give a list of regressors, such as "
-            "[EMLR(), HistGradientBoostingRegressor()], or None."
+            f"candidates={chosen!r}; give a list of {objective.kind}, such as "
+            f"{objective.such_as}, or None."
         )
     linear = [c for c in every if getattr(c, "is_linear", False)]
     flexible = [c for c in every if not getattr(c, "is_linear", False)]
     if not (~moments.patterns).any():
         flexible = []  # nothing was observed: nothing to learn from
-    return Candidates(linear or [EMLR()], flexible)
+    return Candidates(linear or default[:1], flexible)
 
 
-def default_candidates(moments: PatternMoments) -> list[Any]:
-    """Return the candidates that suit a table.
+def default_regressors(moments: PatternMoments) -> list[Any]:
+    """Return the candidates for a number that suit a table.
 
     - always: EMLR (the reference), ConditionalImputedLR, gradient boosting
     - where values are missing: SelfMaskedLR; with at most 20 features FactorizedLR
@@ -127,10 +134,6 @@ def scout_of(candidate: Any, reference: Any) -> Scout | None:
 
 def _n_some(train: Training) -> int:
     return max(SOME_ROWS, len(train.rows) // ONE_IN)
-
-
-def _is_regressor(candidate: Any) -> bool:
-    return isinstance(candidate, BaseEstimator) and is_regressor(candidate)
 
 
 def _names(candidates: list[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Why the default predicts as it does: what `AutoRegressor.explain` gathers."""
+"""Why the default predicts as it does: what `explain` gathers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from missfit.auto.boosting import PartCandidate, Parts
 from missfit.auto.explanation import Explanation, Score, regime_of
 from missfit.auto.heldout import HeldOut, Training
+from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
 from missfit.auto.race import Candidate, Race
 from missfit.estimators.emlr import EMLR
@@ -32,9 +33,8 @@ class Outcome(NamedTuple):
     parts: Parts
 
     def explanation(self, feature_names: list[str]) -> Explanation:
-        """Return all that `AutoRegressor.explain` tells."""
-        y, weight = self.whole.table.y, self.whole.table.weight
-        mean = np.average(y, weights=weight)
+        """Return all that `explain` tells."""
+        table = self.whole.table
         return Explanation(
             candidates=self.scores(),
             choice=" + ".join([self.winner.name, *(p.name for p in self.parts.kept)]),
@@ -43,15 +43,16 @@ class Outcome(NamedTuple):
             mechanism=self.mechanism(),
             worth=self.worth(),
             feature_names=feature_names,
-            target_variance=float(np.average((y - mean) ** 2, weights=weight)),
+            unit=table.unit(self.whole.rows),
+            words=table.objective.words,
         )
 
     def scores(self) -> list[Score]:
         """Return the lines of all candidates, linear and flexible."""
-        scores = self.race.scores(self.winner, self.parts.base_r2)
+        scores = self.race.scores(self.winner, self.parts.base_score)
         pairs = zip(self.race.candidates, scores, strict=True)
-        base_r2 = next(score.r2 for c, score in pairs if c is self.winner)
-        return scores + [self.parts.score(c, base_r2) for c in self.part_candidates]
+        base = next(line.score for c, line in pairs if c is self.winner)
+        return scores + [self.parts.score(c, base) for c in self.part_candidates]
 
     def reason(self) -> str:
         """Say why this base was chosen, and what the parts add."""
@@ -75,7 +76,7 @@ class Outcome(NamedTuple):
     def mechanism(self) -> Mechanism:
         """Return what the table tells of why values are missing."""
         em = self.whole.fit(EMLR())
-        rows = rows_of(*self.whole.table)
+        rows = rows_of(*self.whole.table[:4])
         found = mechanism(rows, (em.mean_, em.covariance_))
         return with_self_masking(found, self.self_masking())
 
@@ -91,7 +92,7 @@ class Outcome(NamedTuple):
             return None
         candidate, has_slopes = found[0]
         race, reference, winner = self.race, self.race.reference, self.winner
-        gain = race.r2_gain(candidate, reference)
+        gain = race.score_gain(candidate, reference)
         beaten = candidate is not winner and race.gain(winner, candidate).wins(BEATEN)
         return SelfMaskingTrial(
             reference.name,
@@ -104,19 +105,24 @@ class Outcome(NamedTuple):
     def worth(self) -> Worth:
         """Return drops by the law of a linear model, on held-out rows of another."""
         kept, winner = self.parts.kept, self.winner.estimator
+        objective = self.whole.table.objective
         if not kept:
             return law_worth(risk_drops(self.whole, self.whole.fit(winner)))
         folds = []
         for k, split in enumerate(self.splits):
             base = split.train.fit(winner)
             parts = [part.of_fold(k) for part in kept]
-            folds.append(Fold(partial(sum_of_parts, base, parts), split.test))
-        return heldout_worth(rows_of(*self.whole.table), folds)
+            predict = partial(sum_of_parts, objective, base, parts)
+            folds.append(Fold(predict, split.test))
+        rows = rows_of(*self.whole.table[:4])
+        return heldout_worth(rows, folds, losses=objective.losses)
 
 
-def sum_of_parts(base: Any, parts: list[Part], X: NDArray) -> NDArray[np.float64]:
-    """Return base(x) + the sum of the parts' weights times what they add."""
-    guess = base.predict(X)
+def sum_of_parts(
+    objective: Objective, base: Any, parts: list[Part], X: NDArray
+) -> NDArray[np.float64]:
+    """Return the base's guess + the sum of the parts' weights times what they add."""
+    guess = objective.guess(base, X)
     return guess + sum(part.weight * part.predict(X, guess) for part in parts)
 
 

@@ -28,6 +28,7 @@ from missfit.tables.chunks import comes_in_chunks, named_columns
 class NanEstimator(BaseEstimator, ABC):
     """A predictor that takes NaN in X, at fit and at predict."""
 
+    is_linear = False  # one regression of y on complete X: can be the base of others
     predict: Callable[..., Any]
     n_features_in_: int
 
@@ -112,51 +113,6 @@ class NanEstimator(BaseEstimator, ABC):
             return [f"x{j}" for j in range(self.n_features_in_)]
         return [str(name) for name in names]
 
-
-class NanRegressor(RegressorMixin, NanEstimator):
-    """A regressor that takes NaN in X, at fit and at predict."""
-
-    is_linear = False  # one regression of y on complete X: can be the base of others
-
-    def _check_fit(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
-        """Return X and y as float64 and remember the features, or compare them."""
-        self._refuse_chunks(X)
-        X, y, _ = named_columns(X, y)
-        y = y if y is None else target_values(y)
-        several = self.__sklearn_tags__().target_tags.multi_output
-        X, y = self._validated(X, y, reset=reset, multi_output=several, y_numeric=True)
-        refuse_beyond(y, "y")
-        self._check_target_shape(y.shape[1:], reset)
-        return X, y
-
-    def _check_target_shape(self, shape: tuple[int, ...], reset: bool) -> None:
-        """Remember the shape of a row's target, or compare it with that of before."""
-        if reset or not hasattr(self, "_target_shape_"):
-            self._target_shape_ = shape
-        if shape != self._target_shape_:
-            raise ValueError(
-                f"y has shape {('n', *shape)} where the rows seen before had "
-                f"{('n', *self._target_shape_)}; give the same targets in every chunk, "
-                "or start anew with a clone."
-            )
-
-    def _finite(self, prediction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return predictions, or say which one leaves the range of float64."""
-        finite = np.isfinite(prediction).reshape(len(prediction), -1).all(axis=1)
-        if not finite.all():
-            raise ValueError(
-                f"the prediction of row {np.argmin(finite)} overflows float64: its "
-                "values in X are too far from those of the fit. Correct them, or use "
-                "NaN where they are not known."
-            )
-        return prediction
-
-    def __sklearn_tags__(self):
-        """Return the tags: several targets are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     # --- what a choice among predictors asks, with the answers of most of them ---
 
     @property
@@ -217,3 +173,46 @@ class NanRegressor(RegressorMixin, NanEstimator):
         None where it follows from `laws`, or where the model cannot tell.
         """
         return None
+
+
+class NanRegressor(RegressorMixin, NanEstimator):
+    """A regressor that takes NaN in X, at fit and at predict."""
+
+    def _check_fit(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        """Return X and y as float64 and remember the features, or compare them."""
+        self._refuse_chunks(X)
+        X, y, _ = named_columns(X, y)
+        y = y if y is None else target_values(y)
+        several = self.__sklearn_tags__().target_tags.multi_output
+        X, y = self._validated(X, y, reset=reset, multi_output=several, y_numeric=True)
+        refuse_beyond(y, "y")
+        self._check_target_shape(y.shape[1:], reset)
+        return X, y
+
+    def _check_target_shape(self, shape: tuple[int, ...], reset: bool) -> None:
+        """Remember the shape of a row's target, or compare it with that of before."""
+        if reset or not hasattr(self, "_target_shape_"):
+            self._target_shape_ = shape
+        if shape != self._target_shape_:
+            raise ValueError(
+                f"y has shape {('n', *shape)} where the rows seen before had "
+                f"{('n', *self._target_shape_)}; give the same targets in every chunk, "
+                "or start anew with a clone."
+            )
+
+    def _finite(self, prediction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return predictions, or say which one leaves the range of float64."""
+        finite = np.isfinite(prediction).reshape(len(prediction), -1).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"the prediction of row {np.argmin(finite)} overflows float64: its "
+                "values in X are too far from those of the fit. Correct them, or use "
+                "NaN where they are not known."
+            )
+        return prediction
+
+    def __sklearn_tags__(self):
+        """Return the tags: several targets are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
