@@ -10,7 +10,8 @@
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
 - `missfit.PatternClassifier`: any linear predictor of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
-- `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
+- `missfit.ConformalRegressor`, `ConformalClassifier`: intervals, and sets of classes,
+  calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.TableFile`: some columns of a file, to fit from and to predict.
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         MICELR,
         ConditionalImputedLogistic,
         ConditionalImputedLR,
+        ConformalClassifier,
         ConformalRegressor,
         ConstantImputedLR,
         EMProbit,
@@ -91,6 +93,7 @@ __all__ = [
     "AutoRegressor",
     "ConditionalImputedLR",
     "ConditionalImputedLogistic",
+    "ConformalClassifier",
     "ConformalRegressor",
     "ConstantImputedLR",
     "EMProbit",
