@@ -47,8 +47,9 @@ MAY_IMPORT = {
     "report": "comparison evidence markup moments study suspicions terminal writing",
     "workflow": "auto bayes comparison estimators moments part_files report tables "
     "versions writing",
-    "cli": "comparison report simulate study suspicions tables terminal workflow "
-    "writing",
+    "serve": "estimators evidence markup moments report tables terminal workflow",
+    "cli": "comparison report serve simulate study suspicions tables terminal "
+    "workflow writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.
@@ -62,6 +63,9 @@ HEAVY = {
     "pyarrow": "tables",
     "skops": "workflow",
     "polars": "estimators",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "h11": "serve",
 }
 FILES = sorted(SRC.rglob("*.py"))
 ROOMS = [path for path in FILES if path != SRC / "__init__.py"]

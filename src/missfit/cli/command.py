@@ -17,6 +17,7 @@ from missfit.cli.compare import add_compare
 from missfit.cli.fit import add_fit
 from missfit.cli.options import UsageError, named_option
 from missfit.cli.predict import add_predict
+from missfit.cli.serve import add_serve
 from missfit.cli.simulate import add_simulate
 from missfit.cli.study import add_study
 from missfit.terminal import PatientStream, note, patient_streams, printable
@@ -107,6 +108,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"missfit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_study, add_simulate, add_compare, add_fit, add_predict):
+    table = (add_compare, add_fit, add_predict, add_serve)
+    for add in (add_study, add_simulate, *table):
         add(commands)
     return parser

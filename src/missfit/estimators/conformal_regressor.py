@@ -197,7 +197,7 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
             width = self._augmentation().exact_widths(groups.patterns, alphas)
             kind = np.full(width.shape, self.method)
         else:
-            width, kind = self._thresholds(groups.patterns, alphas)
+            width, kind = self.thresholds(groups.patterns, alphas)
         center = self._predicted(self.estimator_, X)
         width = width[:, index]
         return _Intervals(center - width, center + width, kind[:, index])
