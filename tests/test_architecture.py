@@ -47,7 +47,8 @@ MAY_IMPORT = {
     "report": "comparison evidence markup moments study suspicions terminal writing",
     "workflow": "auto bayes comparison estimators moments part_files report tables "
     "versions writing",
-    "cli": "comparison report simulate study suspicions tables terminal workflow "
+    "onnx_export": "auto estimators gaussian moments tables workflow writing",
+    "cli": "comparison onnx_export report simulate study suspicions tables terminal workflow "
     "writing",
     "__main__": "cli",
 }
@@ -57,6 +58,8 @@ HEAVY = {
     "optax": "networks",
     "dask": "estimators",
     "distributed": "study",
+    "onnx": "onnx_export",
+    "onnxruntime": "",
     "matplotlib": "estimators report study",
     "pandas": "cli comparison estimators study tables",
     "pyarrow": "tables",

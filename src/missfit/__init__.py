@@ -2,6 +2,7 @@
 
 - `missfit.compare`, `fit_table`, `load_model`: which predictor for a table, a model of
   it, and a model from its file; for frames, files and arrays.
+- `missfit.export`: a fitted model as an ONNX file, exact for every missing pattern.
 - `missfit.AutoRegressor`: the default; picks among the others, says what and why.
 - `missfit.ConditionalImputedLR`: conditional expectations, indicators, ridge.
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
@@ -50,6 +51,7 @@ from missfit.networks import MLP, NeuMiss  # noqa: E402
 from missfit.tables.chunks import TableFile  # noqa: E402
 
 if TYPE_CHECKING:
+    from missfit.onnx_export.export import export
     from missfit.workflow.compared import compare
     from missfit.workflow.fit import fit_table
     from missfit.workflow.model_file import load_model
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 # Names that are imported on first use: what they need takes a while to import.
 LAZY = {
     "compare": "missfit.workflow.compared",
+    "export": "missfit.onnx_export.export",
     "fit_table": "missfit.workflow.fit",
     "load_model": "missfit.workflow.model_file",
 }
@@ -98,6 +101,7 @@ __all__ = [
     "TableFile",
     "bayes",
     "compare",
+    "export",
     "fit_table",
     "load_model",
     "simulate",

@@ -309,20 +309,22 @@ class ConformalRegressor(NanRegressor):
         index = groups.pattern_of_row()
         if self.method == "nested":
             return self._nested(X, groups, alphas)
-        if self.method == "exact":
-            width = self._augmentation().exact_widths(groups.patterns, alphas)
-            kind = np.full(width.shape, self.method)
-        else:
-            width, kind = self._widths(groups.patterns, alphas)
+        width, kind = self.half_widths(groups.patterns, alphas)
         center = np.asarray(self.estimator_.predict(X), dtype=np.float64)
         width = width[:, index]
         return _Intervals(center - width, center + width, kind[:, index])
 
-    def _widths(
+    def half_widths(
         self, patterns: NDArray[np.bool_], alphas: Sequence[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
-        """Half the width of the interval of each alpha and pattern, and its kind."""
+        """Half the width of the interval of each alpha and pattern, and its kind.
+
+        The intervals of the method "nested" differ from row to row and have none.
+        """
         rows = self._augmentation()
+        if self.method == "exact":
+            width = rows.exact_widths(patterns, alphas)
+            return width, np.full(width.shape, self.method)
         calibration = Calibration(
             self._scores(),
             rows.mask,
