@@ -48,8 +48,8 @@ MAY_IMPORT = {
     "workflow": "auto bayes comparison estimators moments part_files report tables "
     "versions writing",
     "onnx_export": "auto estimators gaussian moments tables workflow writing",
-    "cli": "comparison onnx_export report simulate study suspicions tables terminal workflow "
-    "writing",
+    "cli": "comparison onnx_export report simulate study suspicions tables terminal "
+    "workflow writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.

@@ -92,7 +92,7 @@ class Value:
         return self.graph.node("Cast", self, to=np.dtype(name))
 
     def reshaped(self, *shape: int) -> Value:
-        """Return the value in another shape; 0 keeps a dimension, -1 is what is left."""
+        """Return the value in another shape: 0 keeps a dimension, -1 is the rest."""
         return self.graph.node("Reshape", self, np.array(shape, dtype=np.int64))
 
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Value:
