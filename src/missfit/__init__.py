@@ -2,6 +2,7 @@
 
 - `missfit.compare`, `fit_table`, `load_model`: which predictor for a table, a model of
   it, and a model from its file; for frames, files and arrays.
+- `missfit.export`: a fitted model as an ONNX file, exact for every missing pattern.
 - `missfit.AutoRegressor`: the default; picks among the others, says what and why.
 - `missfit.ConditionalImputedLR`: conditional expectations, indicators, ridge.
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     )
     from missfit.moments.pattern_moments import PatternMoments
     from missfit.networks import MLP, NeuMiss
+    from missfit.onnx_export.export import export
     from missfit.tables.chunks import TableFile
     from missfit.workflow.compared import compare
     from missfit.workflow.fit import fit_table
@@ -68,6 +70,7 @@ HOMES = {
     "PatternMoments": "missfit.moments.pattern_moments",
     "TableFile": "missfit.tables.chunks",
     "compare": "missfit.workflow.compared",
+    "export": "missfit.onnx_export.export",
     "fit_table": "missfit.workflow.fit",
     "load_model": "missfit.workflow.model_file",
 }
@@ -116,6 +119,7 @@ __all__ = [
     "bayes",
     "compare",
     "estimators",
+    "export",
     "fit_table",
     "load_model",
     "simulate",

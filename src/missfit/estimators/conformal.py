@@ -144,8 +144,7 @@ class ConformalEstimator(NanEstimator):
     ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
         """Return the score that few rows of each pattern exceed, and its kind.
 
-        Of an interval it is half the width. It depends on the pattern alone, so that it
-        can be kept for rows to come.
+        It depends on the pattern alone, so that it can be kept for rows to come.
 
         Parameters
         ----------

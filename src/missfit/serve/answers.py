@@ -165,7 +165,7 @@ class Answers:
         new = [p for p, key in enumerate(keys) if key not in kept]
         if new:
             regressor = self.model.regressor
-            found, _ = regressor.thresholds(groups.patterns[new], [regressor.alpha])
+            found, _ = regressor.half_widths(groups.patterns[new], [regressor.alpha])
             names = [keys[p] for p in new]
             # another dict, since two threads may be here at once
             kept = kept | dict(zip(names, found[0].tolist(), strict=True))
