@@ -48,7 +48,8 @@ MAY_IMPORT = {
     "workflow": "auto bayes comparison estimators moments part_files report tables "
     "versions writing",
     "serve": "estimators evidence markup moments report tables terminal workflow",
-    "cli": "comparison report serve simulate study suspicions tables terminal "
+    "onnx_export": "auto estimators gaussian moments tables workflow writing",
+    "cli": "comparison onnx_export report serve simulate study suspicions tables terminal "
     "workflow writing",
     "__main__": "cli",
 }
@@ -58,6 +59,8 @@ HEAVY = {
     "optax": "networks",
     "dask": "estimators",
     "distributed": "study",
+    "onnx": "onnx_export",
+    "onnxruntime": "",
     "matplotlib": "estimators report study",
     "pandas": "cli comparison estimators study tables",
     "pyarrow": "tables",
