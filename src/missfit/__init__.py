@@ -8,6 +8,7 @@
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
+- `missfit.MLPClassifier`, `NeuMissClassifier`: the same networks for classes.
 - `missfit.PatternClassifier`: any linear predictor of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
 - `missfit.ConformalRegressor`, `ConformalClassifier`: intervals, and sets of classes,
@@ -48,7 +49,12 @@ from missfit.estimators import (  # noqa: E402
     TableEncoder,
 )
 from missfit.moments.pattern_moments import PatternMoments  # noqa: E402
-from missfit.networks import MLP, NeuMiss  # noqa: E402
+from missfit.networks import (  # noqa: E402
+    MLP,
+    MLPClassifier,
+    NeuMiss,
+    NeuMissClassifier,
+)
 from missfit.tables.chunks import TableFile  # noqa: E402
 
 if TYPE_CHECKING:
@@ -91,7 +97,9 @@ __all__ = [
     "EMProbit",
     "ExpandedLR",
     "FactorizedLR",
+    "MLPClassifier",
     "NeuMiss",
+    "NeuMissClassifier",
     "PartialPooling",
     "PatternClassifier",
     "PatternMixtureLR",

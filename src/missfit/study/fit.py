@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from missfit.networks.batch import fit_many
+from missfit.networks.estimator import NetworkEstimator
 from missfit.networks.process import load_trainer
-from missfit.networks.regressor import NetworkRegressor
 from missfit.study.data import DataSet, Parts
 from missfit.study.grid import Cell, resolved
 from missfit.study.imported import import_from
@@ -143,7 +143,7 @@ def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:
 
 def is_network(cell: Cell) -> bool:
     """Return whether the cell's estimator is trained in batches with others."""
-    return issubclass(resolved(cell.method.estimator), NetworkRegressor)
+    return issubclass(resolved(cell.method.estimator), NetworkEstimator)
 
 
 def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:
