@@ -102,9 +102,10 @@ class NetworkClassifier(NanClassifier, NetworkEstimator):
         self, X: Any, y: Any, sample_weight: Any = None, **known: Any
     ) -> Rows:
         rows = self._labelled_rows(X, y, sample_weight, **known)
-        check_scale(rows.X, rows.code)
-        weight = np.ones(len(rows.X)) if rows.weight is None else rows.weight
-        return Rows(rows.X, rows.code, weight)
+        code: Any = rows.code
+        check_scale(rows.X, code)
+        weight = np.ones(len(code)) if rows.weight is None else rows.weight
+        return Rows(rows.X, code, weight)
 
     def _splits(self, rows: Rows) -> list[Split]:
         """Return the splits that choose, with all classes in every fold if it can be.
