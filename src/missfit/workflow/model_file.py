@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 FORMAT = "missfit model"
-VERSION = 3
+VERSION = 4
 TRUSTED = (
     "missfit.auto.regressor.AutoRegressor",
     "missfit.estimators.conditional_imputed_logistic.ConditionalImputedLogistic",
@@ -71,6 +71,9 @@ TRUSTED = (
     "missfit.auto.explanation.Regime",
     "missfit.auto.explanation.Score",
     "missfit.estimators.factorized_lr.FactorizedLR",
+    "missfit.auto.objective.ScoreWords",
+    "missfit.auto.objective.SquaredError",
+    "missfit.auto.objective.Task",
     "missfit.auto.parts.FoldModel",
     "missfit.auto.parts.FoldModels",
     "missfit.auto.parts.Part",
