@@ -95,10 +95,10 @@ def scores_of_classes(done: Any) -> Finding:
     numbers = ["log_loss", "excess", "error", "accuracy", "bayes_accuracy"]
     return Finding(
         CLASSES,
-        "Test log-loss of every method, the best one first, means over repetitions. The "
-        "excess is the log-loss less that of the Bayes classifier on the same rows, with "
-        "its standard error. The accuracy is the share of rows whose most probable class "
-        "is right, beside that of the Bayes classifier.",
+        "Test log-loss of every method, the best one first, means over the "
+        "repetitions. The excess is the log-loss less that of the Bayes classifier on "
+        "the same rows, with its standard error. The accuracy is the share of rows "
+        "whose most probable class is right, beside that of the Bayes classifier.",
         (*keys, "log-loss", "excess", "± excess", "accuracy", "Bayes accuracy"),
         [
             (
