@@ -65,15 +65,9 @@ def excess(model, truth, X):
     return float((p * (np.log(np.maximum(p, 1e-300)) - np.log(q))).sum(axis=1).mean())
 
 
-@pytest.mark.parametrize(
-    ("model", "shares"),
-    [
-        pytest.param(NEUMISS, (0.3, 0.7), id="NeuMiss, three"),
-        pytest.param(NEUMISS, (0.5,), id="NeuMiss, two", marks=pytest.mark.slow),
-        pytest.param(MLP8, (0.3, 0.7), id="MLP, three", marks=pytest.mark.slow),
-        pytest.param(MLP8, (0.5,), id="MLP, two", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@BOTH
+@pytest.mark.parametrize("shares", [(0.5,), (0.3, 0.7)], ids=["two", "three"])
 def test_they_come_near_the_bayes_classifier(model, shares):
     law, X, label = draw(1_500, shares=shares)
     _, new, _ = draw(4_000, seed=1, shares=shares)
