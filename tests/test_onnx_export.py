@@ -103,6 +103,8 @@ def test_an_exported_regressor_predicts_any_pattern_as_the_model_does(
     Z = trying_rows(rng, X, 400)
     path = tmp_path / "model.onnx"
     assert largest_gap(model, path, Z, y.std()) < CLOSE
+    nothing = session(path).run(None, {"X": X[:0]})
+    assert {len(one) for one in nothing} == {0}
     assert largest_gap(model, path, Z, y.std(), "float32") < CLOSE
 
 

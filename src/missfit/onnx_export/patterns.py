@@ -79,7 +79,7 @@ def evaluated(rows: Rows, maps: AffineMaps) -> Affine:
     numbers = np.concatenate([maps.coef, maps.intercept[:, :, None]], axis=2)
     own = of_pattern(rows, maps.patterns, numbers, np.zeros((t, d + 1)))
     coef, intercept = own.split(d, 1)
-    value = (coef * rows.filled().reshaped(0, 1, d)).summed(keep=False)
+    value = (coef * rows.filled().reshaped(0, 1, d)).summed(d)
     flags = np.ones((len(maps.patterns), 1), dtype=bool)
     known = of_pattern(rows, maps.patterns, flags, np.zeros(1, dtype=bool))
     return Affine(value + intercept.reshaped(0, t), known)
