@@ -52,6 +52,7 @@ REGRESSORS = [
     FactorizedLR(order=2, alphas=(1.0,)),
     ExpandedLR(alphas=(1.0,), min_rows=10),
     ExpandedLR(alphas=(1.0,), min_rows=10, fallback=EMLR()),
+    ExpandedLR(alphas=(1.0,), min_rows=1000, fallback=ConstantImputedLR()),
     EMLR(),
     EMLR(algorithm="reference", max_iter=50),
     ConditionalImputedLR(),

@@ -64,7 +64,8 @@ def feeds(encoder, frame):
 def test_a_table_is_read_in_the_graph_as_by_the_encoder(frame, model, tmp_path):
     missfit.export(model, tmp_path / "m.onnx", schema=tmp_path / "m.json")
     kinds = dict(zip(model.columns, model.encoder.kinds_, strict=True))
-    assert kinds["nothing"] == "empty" and kinds["rare"] == kinds["code"] == "category"
+    assert kinds["nothing"] == "empty"
+    assert kinds["rare"] == kinds["code"] == "category"
     assert kinds["id"] == "identifier"
     run = session(tmp_path / "m.onnx")
     inputs = feeds(model.encoder, frame)

@@ -31,6 +31,8 @@ def pattern_number(rows: Rows, patterns: NDArray[np.bool_]) -> Value:
     and the next.
     """
     g = rows.graph
+    if not len(patterns):
+        return rows.repeated(0.0).as_type("int64").reshaped(-1)
     bits = rows.missing.as_type("int64")
     place, known = None, np.zeros(len(patterns), dtype=np.int64)
     for start in range(0, rows.n_features, WORD):
