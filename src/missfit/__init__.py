@@ -9,9 +9,11 @@
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
 - `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
-- `missfit.PatternClassifier`: any linear predictor of them, for classes.
+- `missfit.AutoClassifier`: the default for classes.
+- `missfit.PatternClassifier`, `PatternProbit`: linear predictors of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
-- `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
+- `missfit.ConformalRegressor`, `ConformalClassifier`: intervals, and sets of classes,
+  calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.TableFile`: some columns of a file, to fit from and to predict.
@@ -30,12 +32,14 @@ prepare_command()  # before the imports that take seconds
 
 if TYPE_CHECKING:
     from missfit import bayes, estimators, simulate, study, theory
+    from missfit.auto.classifier import AutoClassifier
     from missfit.auto.regressor import AutoRegressor
     from missfit.estimators import (
         EMLR,
         MICELR,
         ConditionalImputedLogistic,
         ConditionalImputedLR,
+        ConformalClassifier,
         ConformalRegressor,
         ConstantImputedLR,
         EMProbit,
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
         PartialPooling,
         PatternClassifier,
         PatternMixtureLR,
+        PatternProbit,
         SelfMaskedLR,
         TableEncoder,
     )
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
 # Where the public names live that are not estimators. All names are imported on first
 # use: `missfit --version` answers without numpy, scipy and scikit-learn.
 HOMES = {
+    "AutoClassifier": "missfit.auto.classifier",
     "AutoRegressor": "missfit.auto.regressor",
     "MLP": "missfit.networks",
     "NeuMiss": "missfit.networks",
@@ -91,9 +97,11 @@ __all__ = [
     "EMLR",
     "MICELR",
     "MLP",
+    "AutoClassifier",
     "AutoRegressor",
     "ConditionalImputedLR",
     "ConditionalImputedLogistic",
+    "ConformalClassifier",
     "ConformalRegressor",
     "ConstantImputedLR",
     "EMProbit",
@@ -104,6 +112,7 @@ __all__ = [
     "PatternClassifier",
     "PatternMixtureLR",
     "PatternMoments",
+    "PatternProbit",
     "SelfMaskedLR",
     "TableEncoder",
     "TableFile",

@@ -18,6 +18,7 @@ from missfit.cli.export import add_export
 from missfit.cli.fit import add_fit
 from missfit.cli.options import UsageError, named_option
 from missfit.cli.predict import add_predict
+from missfit.cli.serve import add_serve
 from missfit.cli.simulate import add_simulate
 from missfit.cli.study import add_study
 from missfit.terminal import PatientStream, note, patient_streams, printable
@@ -25,7 +26,15 @@ from missfit.terminal import PatientStream, note, patient_streams, printable
 TRACEBACK = "MISSFIT_TRACEBACK"  # set it to see where an error comes from
 LONGEST = 1_000  # characters of an error; a name in it may have a million
 INTERRUPTED = 130
-ADDERS = (add_study, add_simulate, add_compare, add_fit, add_predict, add_export)
+ADDERS = (
+    add_study,
+    add_simulate,
+    add_compare,
+    add_fit,
+    add_predict,
+    add_serve,
+    add_export,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
