@@ -1,4 +1,4 @@
-"""A comparison of classifiers: scores beside those of scikit-learn, folds, rare classes."""
+"""Classifiers compared: scores beside those of scikit-learn, folds, rare classes."""
 
 import numpy as np
 import pandas as pd

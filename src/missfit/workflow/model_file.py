@@ -205,8 +205,8 @@ class TableModel:
         estimator = self.regressor.estimator_
         if not hasattr(estimator, "explain"):
             raise ValueError(
-                f"{self.predictor} makes no choice that could be explained; "
-                "AutoRegressor, the default predictor of numbers, does."
+                f"{self.predictor} makes no choice that could be explained; the "
+                "default predictor, AutoRegressor, does."
             )
         return estimator.explain(np.array(self.columns)[self.encoder.variables_])
 
