@@ -200,7 +200,7 @@ def add_file_options(parser) -> None:
         "--sheet",
         metavar="NAME",
         help="The sheet of an Excel workbook. The default is the first sheet that "
-        "holds a table.",
+        "holds a table, not a cover sheet with a few words.",
     )
 
 

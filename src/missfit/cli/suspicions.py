@@ -41,6 +41,11 @@ def answer(remedy: Remedy | None) -> str:
         return ""
     if remedy.action == "time" and not remedy.columns:
         return " Add a column with the time of each row and name it by --time."
+    if remedy.action == "keep":
+        several = len(remedy.columns) > 1
+        named = "COLUMN" if several else remedy.columns[0]
+        more = " for each such column" if several else ""
+        return f" Option: {_argument('--as', f'{named}=number')}{more}"
     given = (_argument(f"--{remedy.action}", name) for name in remedy.columns)
     return f" Option: {' '.join(given)}"
 

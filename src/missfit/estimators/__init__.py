@@ -16,6 +16,7 @@ from missfit.estimators.micelr import MICELR
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_classifier import PatternClassifier
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.pattern_probit import PatternProbit
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.estimators.table_encoder import TableEncoder
 
@@ -34,6 +35,7 @@ __all__ = [
     "PartialPooling",
     "PatternClassifier",
     "PatternMixtureLR",
+    "PatternProbit",
     "SelfMaskedLR",
     "TableEncoder",
 ]

@@ -74,6 +74,15 @@ class NanClassifier(ClassifierMixin, NanEstimator):
             weight = check_weight(sample_weight, len(code))
         return weight * compute_sample_weight(self.class_weight, self.classes_[code])
 
+    def fit_rows_given(self, start: Any, X: Any, y: Any, sample_weight: Any = None):
+        """Fit to rows as `fit`, given `starts_from` fitted to the class indicators."""
+        trial = self._trial()
+        trial._fit_given(start, trial._labelled_rows(X, y, sample_weight))
+        return self._become(trial)
+
+    def _fit_given(self, start: Any, rows: LabelledRows) -> None:
+        raise NotImplementedError(f"{type(self).__name__} starts from nothing.")
+
     @abstractmethod
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, for each row."""

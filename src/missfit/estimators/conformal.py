@@ -139,10 +139,24 @@ class ConformalEstimator(NanEstimator):
         """Calibration rows that observe all that each pattern (P, d) observes."""
         return self._augmentation().usable_rows(np.asarray(patterns, dtype=bool))
 
-    def _thresholds(
+    def thresholds(
         self, patterns: NDArray[np.bool_], alphas: Sequence[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
-        """Return the score that few exceed, by alpha and pattern, and its kind."""
+        """Return the score that few rows of each pattern exceed, and its kind.
+
+        It depends on the pattern alone, so that it can be kept for rows to come.
+
+        Parameters
+        ----------
+        patterns : bool ndarray of shape (P, d)
+            Distinct patterns, True where a value is missing.
+        alphas : sequence of float
+            The shares of rows above it.
+
+        Returns
+        -------
+        values, kinds : ndarray of shape (alphas, P)
+        """
         rows = self._augmentation()
         calibration = Calibration(
             self._calibration_scores(),

@@ -184,7 +184,7 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         X = self._check_table(X, reset=False)
         groups = group_rows(missing_mask(X))
         index = groups.pattern_of_row()
-        threshold, kind = self._thresholds(groups.patterns, alphas)
+        threshold, kind = self.thresholds(groups.patterns, alphas)
         shares = self._predicted(self.estimator_, X)
         sets = 1 - shares <= threshold[:, index, None]
         if not self.allow_empty:

@@ -193,14 +193,23 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
         index = groups.pattern_of_row()
         if self.method == "nested":
             return self._nested(X, groups, alphas)
-        if self.method == "exact":
-            width = self._augmentation().exact_widths(groups.patterns, alphas)
-            kind = np.full(width.shape, self.method)
-        else:
-            width, kind = self._thresholds(groups.patterns, alphas)
+        width, kind = self.half_widths(groups.patterns, alphas)
         center = self._predicted(self.estimator_, X)
         width = width[:, index]
         return _Intervals(center - width, center + width, kind[:, index])
+
+    def half_widths(
+        self, patterns: NDArray[np.bool_], alphas: Sequence[float]
+    ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+        """Half the width of the interval of each alpha and pattern, and its kind.
+
+        It depends on the pattern alone, so that it can be kept for rows to come. The
+        intervals of the method "nested" differ from row to row and have none.
+        """
+        if self.method == "exact":
+            width = self._augmentation().exact_widths(patterns, alphas)
+            return width, np.full(width.shape, self.method)
+        return self.thresholds(patterns, alphas)
 
     def _nested(self, X: Any, groups: Any, alphas: Sequence[float]) -> _Intervals:
         rows, predict = self._augmentation(), self.estimator_.predict

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -39,15 +39,16 @@ class Feature:
         are missing.
     levels : list of str
         The levels of a category; empty for other kinds.
-    sentinels : tuple of float
-        Numbers that stood for a missing value, and are missing in ``values``.
+    sentinels : mapping of str to int
+        Numbers that stood for a missing value, as they are written, and the rows of the
+        table that had each. They are missing in ``values``.
     """
 
     name: str
     kind: str
     values: NDArray[np.float64]
     levels: list[str]
-    sentinels: tuple[float, ...] = ()
+    sentinels: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
@@ -181,7 +182,9 @@ def read_feature(series: Any, reading: ColumnReading) -> Feature:
     column = pandas_column(series, name)
     if kind in ("number", "boolean", "date", "empty"):
         values = reading.numbers(column).values
-        return Feature(name, kind, values, [], reading.sentinels)
+        marks = map(reading.shown_as, reading.sentinels)
+        sentinels = dict(zip(marks, reading.sentinel_rows, strict=False))
+        return Feature(name, kind, values, [], sentinels)
     column = column.as_objects()
     levels = reading.levels(column)
     distinct = [level for level in dict.fromkeys(levels) if level is not None]

@@ -24,7 +24,7 @@ class ReadOptions:
     encoding : str, optional
         The encoding of a text file; found by trial if None.
     sheet : str, optional
-        The sheet of a workbook; the first one if None.
+        The sheet of a workbook; the first one with a table if None.
     kinds : mapping of str to str
         What some columns hold, one of `KINDS` each, whatever they look like.
     drop : tuple of str

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
-from missfit.tables.columns import pandas_column, shown
+from missfit.tables.columns import count_of, pandas_column, shown
 from missfit.tables.decisions import Hints
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems, TableError, instead
@@ -100,10 +100,11 @@ def read_training(
     reading = replace(reading, encoding=options.encoding, sheet=options.sheet)
     X = reading.select(features).apply(frame[features]).frame
     known = ~np.isnan(y)
-    notes = [*problems.notes, *_few(reading.notes())]
+    notes = [*problems.notes, *_few(_notes(reading, target))]
     notes += [found.note] if found.note else []
     if not known.all():
-        notes.append(f"{(~known).sum():,} rows without a target left out")
+        n_lost = count_of(int((~known).sum()), "row")
+        notes.append(f"{n_lost} without a target left out")
         X, frame = (part[known].reset_index(drop=True) for part in (X, frame))
         y = y[known]
     _check_enough(found._replace(values=y), target, least_rows, path)
@@ -123,7 +124,8 @@ def _in_time_order(
     notes = list(table.notes)
     if len(order) < len(times):
         notes.append(
-            f"{len(times) - len(order):,} rows without a time ({shown(name)}) left out"
+            f"{count_of(len(times) - len(order), 'row')} without a time "
+            f"({shown(name)}) left out"
         )
     notes.append(
         f"each part is predicted from the rows before it in time ({shown(name)}, which "
@@ -137,6 +139,13 @@ def _hints(opened: OpenTable | None) -> Hints:
     """Return what a file says about its numbers: whether they have decimal commas."""
     text = opened and opened.text
     return Hints(decimal="," if text and text.decimal == "," else "")
+
+
+def _notes(reading: Reading, target: str) -> list[str]:
+    """Return the notes on columns; sentinels of features are told as suspicions."""
+    notes = [f"{one.name}: {note}" for one in reading.columns for note in one.notes]
+    own = reading[target].sentinel_notes()
+    return [*notes, *(f"{target}: {note}" for note in own)]
 
 
 def _few(notes: list[str]) -> list[str]:
@@ -217,8 +226,7 @@ def _decided(
     said = {"category": "class", "text": "class", "number": "number"}
     task = options.task or said.get(options.kinds.get(target, ""))
     if column.typed == "f":  # numbers may be called as ids are
-        kinds = {**options.kinds, target: "number"}
-        options = replace(options, kinds=kinds)
+        hints = replace(hints, target=target)
     reading = Reading.of(frame, options, hints=hints)
     return reading, read_target(column, reading[target], path, task)
 
@@ -228,7 +236,7 @@ def _groups(series: Any, name: str, path: str | Path) -> NDArray:
     if missing.any():
         raise TableError(
             f"{path}: the group {shown(name)} is missing in {missing.sum()} rows, "
-            f"first row {np.argmax(missing)}; give each row a group.",
+            f"first row {np.argmax(missing) + 1:,}; give each row a group.",
             column=name,
             role="group",
         )
