@@ -100,7 +100,7 @@ def test_names_of_predictors_of_numbers_are_refused_for_a_class(frame):
 
 
 def test_quick_tries_a_few_of_the_task(frame):
-    skip = ["HistGradientBoosting"]
+    skip = ["HistGradientBoosting", "AutoClassifier"]
     found = missfit.compare(frame, "label", quick=True, n_folds=2, skip=skip)
     names = set(found.table["predictor"])
     assert {"majority class", MEAN, "ConditionalImputedLogistic"} <= names
@@ -139,8 +139,9 @@ def test_the_held_out_scores_are_those_of_rows_that_the_model_has_not_seen(model
         *("majority class", MEAN, "HistGradientBoosting", "ConditionalImputedLogistic"),
         *("PatternClassifier(EMLR)", CONSTANT),
         pytest.param("EMProbit", marks=pytest.mark.slow),
-        pytest.param("PatternClassifier(SelfMaskedLR)", marks=pytest.mark.slow),
-        pytest.param("PatternClassifier(PatternMixtureLR)", marks=pytest.mark.slow),
+        pytest.param("PatternProbit(SelfMaskedLR)", marks=pytest.mark.slow),
+        pytest.param("PatternProbit(PatternMixtureLR)", marks=pytest.mark.slow),
+        pytest.param("AutoClassifier", marks=pytest.mark.slow),
         pytest.param("IterativeImputer + logistic", marks=pytest.mark.slow),
     ],
 )

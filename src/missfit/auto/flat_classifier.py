@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ class FlatClassifier:
     Parameters
     ----------
     trees : FlatTrees
-        One model, or one for each of more than two classes.
+        With one output, or with one for each of more than two classes.
     classes : ndarray of shape (K,)
 
     Examples
@@ -41,35 +40,24 @@ class FlatClassifier:
         self._check()
 
     def _check(self) -> None:
-        n_models, n_classes = len(self.trees.n_trees), len(self.classes_)
-        if n_classes < 2 or n_models != (1 if n_classes == 2 else n_classes):
+        n_outputs, n_classes = self.trees.n_outputs, len(self.classes_)
+        if n_classes < 2 or n_outputs != (1 if n_classes == 2 else n_classes):
             raise ValueError(
-                f"{n_models} sums of trees for {n_classes} classes; two classes have "
+                f"{n_outputs} sums of trees for {n_classes} classes; two classes have "
                 "one, and more have one each."
             )
 
     @classmethod
     def from_boosting(cls, model: Any) -> FlatClassifier:
         """Return the trees of a fitted HistGradientBoostingClassifier."""
-        baseline = np.ravel(model._baseline_prediction)
-        sums = [
-            SimpleNamespace(
-                loss="squared_error",  # trees of any loss are sums of their leaves
-                _predictors=[(trees[k],) for trees in model._predictors],
-                _baseline_prediction=baseline[k],
-                n_features_in_=model.n_features_in_,
-            )
-            for k in range(model.n_trees_per_iteration_)
-        ]
-        flat = FlatTrees.joined([FlatTrees.from_boosting(one) for one in sums])
-        return cls(flat, model.classes_)
+        return cls(FlatTrees.from_boosting(model), model.classes_)
 
     def predict_proba(self, X: NDArray) -> NDArray[np.float64]:
         """Return the probability of each class, NaN in X where missing."""
-        score = self.trees.each(X)
-        if len(score) > 1:
-            return softmax(score.T, axis=1)
-        share = expit(score[0])
+        score = self.trees.predict(X)
+        if score.ndim == 2:
+            return softmax(score, axis=1)
+        share = expit(score)
         return np.column_stack([1 - share, share])
 
     def predict(self, X: NDArray) -> NDArray:

@@ -55,7 +55,7 @@ def fit_table(
     predictor : str or estimator, optional
         The name of a predictor, such as the ``recommended`` one of `missfit.compare`,
         or an estimator of your own. The default is AutoRegressor, or
-        ConditionalImputedLogistic for classes.
+        AutoClassifier for classes.
     coverage : float
         The share of new rows that the prediction intervals, or sets of classes, should
         cover.

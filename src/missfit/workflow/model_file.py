@@ -204,9 +204,10 @@ class TableModel:
         """Return what the predictor chose and why, by the names of the columns."""
         estimator = self.regressor.estimator_
         if not hasattr(estimator, "explain"):
+            auto = "AutoRegressor" if self.classes is None else "AutoClassifier"
             raise ValueError(
                 f"{self.predictor} makes no choice that could be explained; the "
-                "default predictor, AutoRegressor, does."
+                f"default predictor, {auto}, does."
             )
         return estimator.explain(np.array(self.columns)[self.encoder.variables_])
 

@@ -22,6 +22,7 @@ FLAT = {
 FLAT_TYPES = tuple(FLAT)
 
 TRUSTED = (
+    "missfit.auto.classifier.AutoClassifier",
     "missfit.auto.regressor.AutoRegressor",
     "missfit.estimators.conditional_imputed_logistic.ConditionalImputedLogistic",
     "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
@@ -35,6 +36,7 @@ TRUSTED = (
     "missfit.auto.explanation.Regime",
     "missfit.auto.explanation.Score",
     "missfit.estimators.factorized_lr.FactorizedLR",
+    "missfit.auto.log_loss.LogLoss",
     "missfit.auto.objective.ScoreWords",
     "missfit.auto.objective.SquaredError",
     "missfit.auto.objective.Task",
@@ -49,6 +51,7 @@ TRUSTED = (
     "missfit.estimators.partial_pooling.PartialPooling",
     "missfit.estimators.pattern_classifier.PatternClassifier",
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",
+    "missfit.estimators.pattern_probit.PatternProbit",
     "missfit.estimators.self_masked_lr.SelfMaskedLR",
     "missfit.estimators.table_encoder.TableEncoder",
     "missfit.auto.flat_classifier.FlatClassifier",
@@ -57,6 +60,7 @@ TRUSTED = (
     "missfit.evidence.mechanism.Relation",
     "missfit.evidence.worth.Worth",
     "missfit.gaussian.conditional.ScaledGaussian",
+    "missfit.gaussian.probit_regression.LatentRegression",
     "missfit.moments.maps.AffineMaps",
     "missfit.networks.units.Units",
     "missfit.networks.mlp.MLP",
