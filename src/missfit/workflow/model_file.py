@@ -37,8 +37,11 @@ from missfit.workflow.archive import (
 )
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_checks import (
+    FORMAT,
+    VERSION,
     check_counts,
     check_predictions,
+    check_version,
     checked_reading,
 )
 from missfit.workflow.model_types import TRUSTED, portable
@@ -53,10 +56,6 @@ __all__ = [
     "load_model",
     "save_model",
 ]
-
-FORMAT = "missfit model"
-VERSION = 5
-READ = (4, 5)  # a file of version 4 has no profile of its table
 
 
 class ModelFileError(ValueError):
@@ -341,26 +340,13 @@ def _check_kind(path: Path, start: bytes) -> None:
 def _read(file: BinaryIO) -> TableModel:
     """Return the model of an archive, after every check."""
     header = checked_header(file)
-    _check_version(header)
+    check_version(header)
     check_content(file, header, set(TRUSTED))
     file.seek(0)
     parts = _skops().load(file, trusted=list(TRUSTED))
     model = _model(parts, header)
     check_predictions(model.regressor)
     return model
-
-
-def _check_version(header: dict[str, Any]) -> None:
-    """Raise where the header is not that of a model file of a version known here."""
-    if header.get("format") != FORMAT:
-        raise RefusedError(f"its format is {str(header.get('format'))[:80]!r}")
-    version = header.get("version")
-    if type(version) is not int or version not in READ:
-        raise RefusedError(
-            f"it has format version {str(version)[:20]}, written by missfit "
-            f"{str(header.get('missfit'))[:20]}, and this missfit reads version "
-            f"{' or '.join(map(str, READ))} (upgrade missfit to read a newer one)"
-        )
 
 
 def _model(parts: Any, header: dict[str, Any]) -> TableModel:
