@@ -22,7 +22,7 @@ from missfit import (
     PatternMoments,
     SelfMaskedLR,
 )
-from missfit.auto.candidates import default_candidates, scout_of
+from missfit.auto.candidates import default_regressors, scout_of
 from missfit.estimators.base import NanRegressor
 from missfit.simulate import published
 
@@ -100,7 +100,7 @@ def test_without_a_linear_candidate_the_reference_is_emlr(rng):
     ],
 )
 def test_the_default_candidates_suit_the_table(n, d, rate, tried, rng):
-    every = default_candidates(PatternMoments.from_data(*rows(rng, n, d, rate)))
+    every = default_regressors(PatternMoments.from_data(*rows(rng, n, d, rate)))
     tried = ["PatternMixtureLR" if name == "mixture" else name for name in tried]
     assert kinds(every) == [*LINEAR, *tried, "HistGradientBoostingRegressor"]
 

@@ -49,7 +49,7 @@ def test_gains_and_scores_are_the_plain_means_over_held_out_rows(rng):
     X, y, *_ = race.table
     loss = (X - y[:, None]) ** 2
     for j, candidate in enumerate(race.candidates):
-        assert race.r2(candidate) == pytest.approx(r2_score(y, X[:, j]))
+        assert race.score(candidate) == pytest.approx(r2_score(y, X[:, j]))
         gain = race.gain(candidate, race.reference)
         assert gain.value == pytest.approx(np.mean(loss[:, 0] - loss[:, j]))
         error = sem(loss[:, 0] - loss[:, j], ddof=0)

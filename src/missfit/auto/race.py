@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.auto.explanation import Score
-from missfit.auto.heldout import Gain, HeldOut, Table, Training, paired_gain
+from missfit.auto.heldout import Gain, HeldOut, Table, Training
 
 SCOUT_ROWS = 300  # held-out rows of the first split that tell a scout's worth
 SOME_ROWS = 500  # held-out rows from which on a candidate may leave the race
@@ -52,15 +52,15 @@ class Candidate:
             train, test = split
             model = scout.fit(train) if scout else train.fit(self.estimator)
             if scout:
-                error = table.y[test] - model.predict(table.X[test])
+                guess = table.objective.guess(model, table.X[test])
             else:
-                error = table.y[test] - train.predict(self.estimator, test)
+                guess = train.guess(self.estimator, test)
         except (ValueError, np.linalg.LinAlgError, FloatingPointError) as reason:
             self.out = f"failed: {reason}"
         else:
             self.model = model
-            if np.isfinite(error).all():
-                self.loss.append(error**2)
+            if np.isfinite(guess).all():
+                self.loss.append(table.losses(test, guess))
             else:
                 self.out = "failed: a prediction is not finite"
             self.out = self.out or model.why_not()
@@ -134,9 +134,9 @@ class Race:
         what it would gain itself.
         """
         start = time.perf_counter()
-        model = rival(split.train)
-        error = self.table.y[split.test] - model.predict(self.table.X[split.test])
-        candidate.loss[-1] += self.reference.loss[-1] - error**2
+        test, table = split.test, self.table
+        guess = table.objective.guess(rival(split.train), table.X[test])
+        candidate.loss[-1] += self.reference.loss[-1] - table.losses(test, guess)
         candidate.seconds += time.perf_counter() - start
 
     def alive(self) -> list[Candidate]:
@@ -148,12 +148,8 @@ class Race:
         n, rows = self._met(candidate, over)
         if n == 0:
             return Gain(0.0, np.inf)
-        groups = None if self.table.groups is None else self.table.groups[rows]
-        return paired_gain(
-            np.concatenate(over.loss[:n]),
-            np.concatenate(candidate.loss[:n]),
-            self.table.weight[rows],
-            groups,
+        return self.table.gain(
+            rows, np.concatenate(over.loss[:n]), np.concatenate(candidate.loss[:n])
         )
 
     def _met(self, *candidates: Candidate) -> tuple[int, NDArray[np.intp]]:
@@ -177,26 +173,28 @@ class Race:
         better = [r for r in alive if r is reference or self.gain(r, reference).wins()]
         return min(better, key=self.mean_loss)
 
-    def scores(self, winner: Candidate, winner_r2: float = np.nan) -> list[Score]:
+    def scores(self, winner: Candidate, winner_score: float = np.nan) -> list[Score]:
         """Return the lines of the table of candidates.
 
         Candidates that left early have met fewer rows, which may be easier or harder
-        than the others. So every R2 is that of the reference plus the gain over it on
-        the rows that both have met: the R2 of two candidates differ by what they differ
-        on common rows. Without early leave it is the plain held-out R2.
+        than the others. So every score is that of the reference improved by the gain
+        over it on the rows that both have met: the scores of two candidates differ by
+        what they differ on common rows. Without early leave it is the plain held-out
+        score.
 
         Parameters
         ----------
         winner : Candidate
-        winner_r2 : float
-            Its R2, where more held-out rows than those of the race have told it.
+        winner_score : float
+            Its score, where more held-out rows than those of the race have told it.
         """
         reference = self.reference
         if not reference.loss:  # it failed at once
             reference = winner
-        level = self.r2(reference)
-        if np.isfinite(winner_r2):
-            level = winner_r2 - self.r2_gain(winner, reference).value
+        level = self.score(reference)
+        if np.isfinite(winner_score):
+            gain = self.score_gain(winner, reference).value
+            level = self.table.objective.improved(winner_score, -gain)
         return [self._score(r, reference, winner, level) for r in self.candidates]
 
     def _score(
@@ -214,26 +212,28 @@ class Race:
             candidate.name, np.nan, np.nan, np.nan, candidate.seconds, verdict
         )
         if candidate is reference:
-            return score._replace(r2=level)
+            return score._replace(score=level)
         if not candidate.loss:
             return score
-        gain, error = self.r2_gain(candidate, reference)
-        return score._replace(r2=level + gain, gain=gain, standard_error=error)
+        gain, error = self.score_gain(candidate, reference)
+        improved = self.table.objective.improved(level, gain)
+        return score._replace(score=improved, gain=gain, standard_error=error)
 
-    def r2_gain(self, candidate: Candidate, over: Candidate) -> Gain:
-        """Gain of one candidate over another in R2, on the rows that both have met."""
+    def score_gain(self, candidate: Candidate, over: Candidate) -> Gain:
+        """Gain of one candidate over another in the score, on rows that both met."""
         n, rows = self._met(candidate, over)
-        return self.gain(candidate, over).over(self.table.variance(rows) if n else 1.0)
+        return self.gain(candidate, over).over(self.table.unit(rows) if n else 1.0)
 
-    def r2(self, candidate: Candidate) -> float:
-        """Return the R2 of a candidate on the held-out rows that it has met."""
+    def score(self, candidate: Candidate) -> float:
+        """Return the score of a candidate on the held-out rows that it has met."""
         n, rows = self._met(candidate)
         if n == 0:
             return np.nan
-        return 1 - self.mean_loss(candidate) / self.table.variance(rows)
+        unit = self.table.unit(rows)
+        return self.table.objective.score(self.mean_loss(candidate), unit)
 
     def mean_loss(self, candidate: Candidate) -> float:
-        """Return the mean squared error of a candidate on the held-out rows it met."""
+        """Return the mean loss of a candidate on the held-out rows that it met."""
         if not candidate.loss:
             return np.inf
         weight = self.table.weight[self._met(candidate)[1]]

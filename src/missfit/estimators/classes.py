@@ -62,13 +62,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
                 "for each row."
             )
         weight = self._row_weights(code, sample_weight)
-        present = np.bincount(code, weight, minlength=len(self.classes_)) > 0
-        if present.sum() < 2:
-            only = self.classes_[int(np.argmax(present))]
-            raise ValueError(
-                f"y holds only one class, {only!r}; a classifier needs rows of at "
-                "least two classes."
-            )
+        refuse_one_class(self.classes_, code, weight)
         return LabelledRows(X, code, weight)
 
     def _row_weights(self, code: NDArray[np.intp], sample_weight: Any):
@@ -79,6 +73,15 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(code))
         return weight * compute_sample_weight(self.class_weight, self.classes_[code])
+
+    def fit_rows_given(self, start: Any, X: Any, y: Any, sample_weight: Any = None):
+        """Fit to rows as `fit`, given `starts_from` fitted to the class indicators."""
+        trial = self._trial()
+        trial._fit_given(start, trial._labelled_rows(X, y, sample_weight))
+        return self._become(trial)
+
+    def _fit_given(self, start: Any, rows: LabelledRows) -> None:
+        raise NotImplementedError(f"{type(self).__name__} starts from nothing.")
 
     @abstractmethod
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -118,6 +121,19 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
         ) from error
     check_classification_targets(labels)
     return found
+
+
+def refuse_one_class(
+    classes: NDArray, code: NDArray[np.intp], weight: NDArray[np.float64] | None = None
+) -> None:
+    """Raise where only one class has rows of positive weight."""
+    present = np.bincount(code, weight, minlength=len(classes)) > 0
+    if present.sum() < 2:
+        only = classes[int(np.argmax(present))]
+        raise ValueError(
+            f"y holds only one class, {only!r}; a classifier needs rows of at least "
+            "two classes."
+        )
 
 
 def both_shares(share: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from missfit.estimators.classes import (
@@ -71,6 +71,8 @@ class PatternClassifier(NanClassifier):
     0.8
     """
 
+    is_linear = True
+    named_by_estimator = True
     estimator_: Any
     _law_: Any  # ScaledGaussian, or None where the link is fitted
     _link_: FittedLink | None
@@ -288,7 +290,7 @@ def _only_law(estimator: Any) -> ScaledGaussian | None:
 
 
 def _check_linear(estimator: Any) -> Any:
-    if not getattr(estimator, "is_linear", False):
+    if not getattr(estimator, "is_linear", False) or not is_regressor(estimator):
         raise TypeError(
             f"estimator={estimator!r} is no linear predictor of missfit; give one, "
             "such as EMLR()."

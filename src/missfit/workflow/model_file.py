@@ -23,7 +23,11 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from missfit.auto.trees import FlatTrees
-from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators import (
+    ConformalClassifier,
+    ConformalRegressor,
+    TableEncoder,
+)
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems
 from missfit.tables.reading import Reading
@@ -52,25 +56,33 @@ __all__ = [
 ]
 
 FORMAT = "missfit model"
-VERSION = 3
+VERSION = 4
 TRUSTED = (
     "missfit.auto.regressor.AutoRegressor",
+    "missfit.estimators.conditional_imputed_logistic.ConditionalImputedLogistic",
     "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
+    "missfit.estimators.conformal_classifier.ConformalClassifier",
     "missfit.estimators.conformal_regressor.ConformalRegressor",
     "missfit.estimators.constant_imputed_lr.ConstantImputedLR",
+    "missfit.estimators.em_probit.EMProbit",
     "missfit.estimators.emlr.EMLR",
     "missfit.estimators.expanded_lr.ExpandedLR",
     "missfit.auto.explanation.Explanation",
     "missfit.auto.explanation.Regime",
     "missfit.auto.explanation.Score",
     "missfit.estimators.factorized_lr.FactorizedLR",
+    "missfit.auto.objective.ScoreWords",
+    "missfit.auto.objective.SquaredError",
+    "missfit.auto.objective.Task",
     "missfit.auto.parts.FoldModel",
     "missfit.auto.parts.FoldModels",
     "missfit.auto.parts.Part",
     "missfit.estimators.filled_columns.FilledColumns",
     "missfit.estimators.forward_split.ForwardSplit",
+    "missfit.estimators.links.FittedLink",
     "missfit.estimators.micelr.MICELR",
     "missfit.estimators.partial_pooling.PartialPooling",
+    "missfit.estimators.pattern_classifier.PatternClassifier",
     "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",
     "missfit.estimators.self_masked_lr.SelfMaskedLR",
     "missfit.estimators.table_encoder.TableEncoder",
@@ -111,7 +123,7 @@ class TableModel:
     Attributes
     ----------
     encoder : TableEncoder
-    regressor : ConformalRegressor
+    regressor : ConformalRegressor or ConformalClassifier
         Fitted to the encoder's output.
     predictor : str
         The name of the candidate inside.
@@ -122,7 +134,7 @@ class TableModel:
     """
 
     encoder: TableEncoder
-    regressor: ConformalRegressor
+    regressor: Any
     predictor: str
     target: str
     missingness: Missingness
@@ -362,7 +374,7 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
     encoder, regressor = parts["encoder"], parts["regressor"]
     if not isinstance(encoder, TableEncoder):
         raise RefusedError("its encoder is of another type")
-    if not isinstance(regressor, ConformalRegressor):
+    if not isinstance(regressor, (ConformalRegressor, ConformalClassifier)):
         raise RefusedError("its regressor is of another type")
     encoder.reading_ = checked_reading(encoder, header["reading"])
     missingness = Missingness(

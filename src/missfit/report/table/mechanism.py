@@ -32,7 +32,13 @@ def mechanism_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     ]
     if rows:
         parts.append(
-            table(COLUMNS, rows, caption=CAPTION, filtered=len(rows) > 8, first=12)
+            table(
+                COLUMNS,
+                rows,
+                caption=CAPTION.replace("the target", _target(comparison)),
+                filtered=len(rows) > 8,
+                first=12,
+            )
         )
     return section("Why values are missing", *parts)
 
@@ -42,7 +48,12 @@ def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
     if not comparison.mask.any():
         return ["Nothing is missing."]
     return [
-        *sentences(diagnosis.mechanism, comparison.names, comparison.target),
+        *sentences(diagnosis.mechanism, comparison.names, _target(comparison)),
         "No table can prove that values are missing at random given what is observed: "
         "ask those who collected it.",
     ]
+
+
+def _target(comparison: Comparison) -> str:
+    """Return what differs where values are missing: the target, or a class of it."""
+    return comparison.task.evidence_name(comparison.y, comparison.target)
