@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.estimators.date_cycles import cycles_of, date_columns, date_names
+from missfit.estimators.levels import kept_levels, kinds_in_words, some_levels
 from missfit.moments.patterns import variable_mask
 from missfit.tables.arrays import masked_rows, refuse_same_names
 from missfit.tables.column_reading import ColumnReading, Misfits
@@ -25,26 +27,16 @@ from missfit.tables.columns import (
 from missfit.tables.problems import TableError
 from missfit.tables.reading import Reading, decided, refuse_misfits
 
-OTHER = "(other)"
-PLURAL = {
-    "number": "numbers",
-    "boolean": "booleans",
-    "date": "dates (as days)",
-    "category": "categories",
-    "identifier": "ids (only their mask is used)",
-    "text": "free text (only its mask is used)",
-    "empty": "empty columns (not used)",
-}
-
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn the columns of a table into numbers and keep one mask bit per variable.
 
-    Numbers and booleans stay one column, a date becomes days since 1970-01-01, a
-    category of k levels becomes k - 1 columns of 0 and 1 (its most frequent level is
-    all zeros). Where a value is missing, every column of its variable is NaN: the
-    missing patterns of the output are those of the variables, and no level is made up
-    for "missing". Put it in a Pipeline before any predictor of the library.
+    Numbers and booleans stay one column, a date becomes days since 1970-01-01 and the
+    phases of its cycles, a category of k levels becomes k - 1 columns of 0 and 1 (its
+    most frequent level is all zeros). Where a value is missing, every column of its
+    variable is NaN: the missing patterns of the output are those of the variables, and
+    no level is made up for "missing". Put it in a Pipeline before any predictor of the
+    library.
 
     Parameters
     ----------
@@ -63,6 +55,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         where half of the values of a column are, it raises in any case.
     na : sequence of str
         Texts that stand for a missing value, beside those that are known.
+    cycles : bool
+        Whether a date also has columns for the time of day, week and year, as sin and
+        cos of 2 pi days / period. A cycle is there where at least 200 dates span 1.5 of
+        its periods, in steps of at most a quarter of it.
     reading : Reading, optional
         How the columns are read, see `missfit.tables.reading.Reading`. By default this
         is decided from the rows of the fit.
@@ -79,6 +75,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The levels of each variable, the one without a column first; [] for other kinds.
     pooled_ : list of str or None
         The name of the level that stands for the rare ones, None where there is none.
+    cycles_ : list of list of str
+        The cycles of each variable that is a date: "day", "week" and "year".
     variables_ : int ndarray of shape (n_columns_out,)
         The variable of each column of the output.
     n_features_in_, feature_names_in_
@@ -113,12 +111,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_categories: int = 30,
         unknown: str = "missing",
         na: Sequence[str] = (),
+        cycles: bool = True,
         reading: Reading | None = None,
     ):
         self.categorical = categorical
         self.max_categories = max_categories
         self.unknown = unknown
         self.na = na
+        self.cycles = cycles
         self.reading = reading
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
@@ -133,21 +133,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         columns = self._columns(X, reset=True)
         self.reading_ = self._decided(columns)
-        kinds, categories, pooled = [], [], []
+        kinds, categories, pooled, cycles = [], [], [], []
         for column, one in zip(columns, self.reading_.columns, strict=True):
             levels = self._levels(column, one) if one.kind == "category" else []
-            rare = None
-            if len(levels) > self.max_categories:
-                levels = levels[: self.max_categories - 1]
-                rare = _pool_name(levels)
-                levels = [*levels, rare]
+            levels, rare = kept_levels(levels, self.max_categories)
             kinds.append(one.kind)
             categories.append(levels)
             pooled.append(rare)
+            has_cycles = self.cycles and one.kind == "date"
+            cycles.append(cycles_of(one.numbers(column).values) if has_cycles else [])
         self.kinds_, self.categories_, self.pooled_ = kinds, categories, pooled
-        n_columns = [max(1, len(levels) - 1) for levels in categories]
-        self.variables_ = np.repeat(np.arange(len(columns)), n_columns)
+        self.cycles_ = cycles
+        self.variables_ = np.repeat(np.arange(len(columns)), self.widths())
         return self
+
+    def widths(self) -> list[int]:
+        """Return how many columns of the output each variable has."""
+        return [
+            max(1, len(levels) - 1) + 2 * len(cycles)
+            for levels, cycles in zip(self.categories_, self.cycles_, strict=True)
+        ]
 
     def _decided(self, columns: list[Column]) -> Reading:
         """Return how the columns are read, as was given or by their values."""
@@ -161,7 +166,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if absent:
             raise ValueError(
                 f"reading has no column {min(absent)!r}; its columns are "
-                f"{_some(self.reading.names)}."
+                f"{some_levels(self.reading.names)}."
             )
         given = self.reading.select(names)
         kept = [
@@ -257,7 +262,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 out[:, place] = np.where(one.seen(column), 0.0, np.nan)[:, None]
             else:
                 numbers, unfit = one.numbers(column)
-                out[:, place] = numbers[:, None]
+                out[:, place] = date_columns(numbers, self.cycles_[j])
                 found.append(one.misfits(column, unfit))
         return out, [one for one in found if one is not None]
 
@@ -277,8 +282,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 if self.unknown == "error":
                     raise ValueError(
                         f"column {one.name!r} has the new level {shown(level)} in "
-                        f"{column.where(k)}; at fit it had {_some(categories)}. Correct"
-                        " it, or fit with unknown='missing' to take it as missing."
+                        f"{column.where(k)}; at fit it had {some_levels(categories)}. "
+                        "Correct it, or fit with unknown='missing' to take it as "
+                        "missing."
                     )
                 level = None
             codes.append(-1 if level is None else position.get(level, other))
@@ -313,22 +319,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def describe(self) -> list[str]:
         """Say in words what each kind of column was taken for."""
         check_is_fitted(self)
-        lines = []
-        for kind, plural in PLURAL.items():
-            names = [
-                f"{name} ({len(levels)} levels)" if levels else name
-                for name, of, levels in zip(
-                    self._names(), self.kinds_, self.categories_, strict=True
-                )
-                if of == kind
-            ]
-            if names:
-                more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-                lines.append(f"{plural}: {', '.join(names[:12])}{more}")
-        return lines
+        return kinds_in_words(self._names(), self.kinds_, self.categories_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
-        """Names of the output: the variable's, or ``variable=level``."""
+        """Names of the output: the variable's, or ``variable=level``.
+
+        A date also has the names of its cycles, such as ``variable: week sin``.
+        """
         check_is_fitted(self)
         names = self._names()
         if input_features is not None:
@@ -341,8 +338,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             names = [str(name) for name in input_features]
         out = []
-        for name, levels in zip(names, self.categories_, strict=True):
-            out += [f"{name}={level}" for level in levels[1:]] or [name]
+        for j, (name, levels) in enumerate(zip(names, self.categories_, strict=True)):
+            dummies = [f"{name}={level}" for level in levels[1:]]
+            out += dummies or date_names(name, self.cycles_[j])
         return np.array(out, dtype=object)
 
     def _names(self) -> list[str]:
@@ -395,16 +393,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def _array_or_masked(column: NDArray, name: str) -> Column:
     """Read a column of an array, or of a masked one."""
     return array_column(np.ma.getdata(column), name, np.ma.getmaskarray(column))
-
-
-def _pool_name(levels: list[str]) -> str:
-    """Name the level of the rare ones so that no real one has its name."""
-    name = OTHER
-    while name in levels:
-        name = f"({name})"
-    return name
-
-
-def _some(levels: list[str]) -> str:
-    some = ", ".join(map(shown, levels[:8]))
-    return some + (f" and {len(levels) - 8} more" if len(levels) > 8 else "")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from missfit.estimators import TableEncoder
+from missfit.estimators.date_cycles import PERIODS
 from missfit.onnx_export.graph import Graph, Value
 from missfit.onnx_export.model_bytes import Input
 from missfit.onnx_export.rows import Rows
@@ -56,7 +57,16 @@ def _numbers(
         place = value.graph.table(value, dict.fromkeys(_marks(one), 1), 0)
         return value.graph.node("Gather", np.array([0.0, np.nan]), place)
     number = value if kind == "float64" else value.as_type("float64")
-    return _without(one, number)
+    return _with_cycles(_without(one, number), encoder.cycles_[j])
+
+
+def _with_cycles(days: Value, cycles: list[str]) -> Value:
+    """Return days and the phases of their cycles, as `date_columns` does."""
+    g, columns = days.graph, [days]
+    for name in cycles:
+        angle = days / PERIODS[name] * (2 * np.pi)
+        columns += [g.node("Sin", angle), g.node("Sin", angle + np.pi / 2)]
+    return g.joined(columns) if cycles else days
 
 
 def _without(one: ColumnReading, number: Value) -> Value:

@@ -26,7 +26,7 @@ MOST_RATIO, FREE_BYTES = 100, 2**24
 # how files begin that are no text, and what they are
 BEGINNINGS = {
     b"PK\x03\x04": ("a zip archive or an Excel workbook", ".zip or .xlsx"),
-    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", ".xlsx in a spreadsheet program"),
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", ".xls"),
     b"\x1f\x8b": ("packed by gzip", ".csv.gz"),
     b"BZh": ("packed by bzip2", ".csv.bz2"),
     b"\xfd7zXZ": ("packed by xz", ".csv.xz"),

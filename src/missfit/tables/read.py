@@ -77,9 +77,9 @@ def _way_to_read(suffix: str) -> str:
         )
     if suffix in PANDAS:
         return (
-            f"a {suffix} file is not read; save the table as CSV or Parquet. In Python, "
-            f"pandas.read_{PANDAS[suffix]} makes a frame of it, which missfit.compare "
-            "and missfit.fit_table take."
+            f"a {suffix} file is not read; save the table as CSV or Parquet. In "
+            f"Python, pandas.read_{PANDAS[suffix]} makes a frame of it, which "
+            "missfit.compare and missfit.fit_table take."
         )
     return (
         f"the end of the name says no known format; rename it to one of "
