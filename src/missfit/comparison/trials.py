@@ -13,7 +13,7 @@ from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.candidates import Candidate, choosing_forward
 from missfit.comparison.class_task import task_of
 from missfit.comparison.costs import Costs
-from missfit.comparison.fits import Fit
+from missfit.comparison.fits import TOO_LARGE, Fit
 from missfit.comparison.fold_fits import FoldFits
 from missfit.comparison.folds import folds_of
 from missfit.comparison.offers import DEFAULTS
@@ -194,6 +194,8 @@ class _Runner:
             if not left_out:
                 fits += self.fold_fits.of(one, range(first, whole.n_folds))
         failure = next((fit.failure for fit in fits if fit.failure), "")
+        if failure.startswith(TOO_LARGE):  # a limit that it has, not a mistake
+            failure, left_out = "", failure
         seconds = np.array([fit.seconds for fit in fits])
         trial = Trial(one, _joined(whole, fits), seconds, failure, left_out)
         self.costs.learn(trial)

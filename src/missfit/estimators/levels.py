@@ -11,7 +11,7 @@ MOST_NAMES = 12  # of columns of one kind that are told
 PLURAL = {
     "number": "numbers",
     "boolean": "booleans",
-    "date": "dates (as days, with the cycles that they tell)",
+    "date": "dates (as days)",
     "category": "categories",
     "identifier": "ids (only their mask is used)",
     "text": "free text (only its mask is used)",

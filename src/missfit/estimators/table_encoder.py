@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from missfit.estimators.date_cycles import cycles_of, date_columns, date_names
 from missfit.estimators.levels import kept_levels, kinds_in_words, some_levels
 from missfit.moments.patterns import variable_mask
 from missfit.tables.arrays import masked_rows, refuse_same_names
@@ -31,12 +30,11 @@ from missfit.tables.reading import Reading, decided, refuse_misfits
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn the columns of a table into numbers and keep one mask bit per variable.
 
-    Numbers and booleans stay one column, a date becomes days since 1970-01-01 and the
-    phases of its cycles, a category of k levels becomes k - 1 columns of 0 and 1 (its
-    most frequent level is all zeros). Where a value is missing, every column of its
-    variable is NaN: the missing patterns of the output are those of the variables, and
-    no level is made up for "missing". Put it in a Pipeline before any predictor of the
-    library.
+    Numbers and booleans stay one column, a date becomes days since 1970-01-01, a
+    category of k levels becomes k - 1 columns of 0 and 1 (its most frequent level is
+    all zeros). Where a value is missing, every column of its variable is NaN: the
+    missing patterns of the output are those of the variables, and no level is made up
+    for "missing". Put it in a Pipeline before any predictor of the library.
 
     Parameters
     ----------
@@ -55,10 +53,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         where half of the values of a column are, it raises in any case.
     na : sequence of str
         Texts that stand for a missing value, beside those that are known.
-    cycles : bool
-        Whether a date also has columns for the time of day, week and year, as sin and
-        cos of 2 pi days / period. A cycle is there where at least 200 dates span 1.5 of
-        its periods, in steps of at most a quarter of it.
     reading : Reading, optional
         How the columns are read, see `missfit.tables.reading.Reading`. By default this
         is decided from the rows of the fit.
@@ -75,8 +69,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The levels of each variable, the one without a column first; [] for other kinds.
     pooled_ : list of str or None
         The name of the level that stands for the rare ones, None where there is none.
-    cycles_ : list of list of str
-        The cycles of each variable that is a date: "day", "week" and "year".
     variables_ : int ndarray of shape (n_columns_out,)
         The variable of each column of the output.
     n_features_in_, feature_names_in_
@@ -111,14 +103,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_categories: int = 30,
         unknown: str = "missing",
         na: Sequence[str] = (),
-        cycles: bool = True,
         reading: Reading | None = None,
     ):
         self.categorical = categorical
         self.max_categories = max_categories
         self.unknown = unknown
         self.na = na
-        self.cycles = cycles
         self.reading = reading
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
@@ -133,26 +123,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         columns = self._columns(X, reset=True)
         self.reading_ = self._decided(columns)
-        kinds, categories, pooled, cycles = [], [], [], []
+        kinds, categories, pooled = [], [], []
         for column, one in zip(columns, self.reading_.columns, strict=True):
             levels = self._levels(column, one) if one.kind == "category" else []
             levels, rare = kept_levels(levels, self.max_categories)
             kinds.append(one.kind)
             categories.append(levels)
             pooled.append(rare)
-            has_cycles = self.cycles and one.kind == "date"
-            cycles.append(cycles_of(one.numbers(column).values) if has_cycles else [])
         self.kinds_, self.categories_, self.pooled_ = kinds, categories, pooled
-        self.cycles_ = cycles
-        self.variables_ = np.repeat(np.arange(len(columns)), self.widths())
+        n_columns = [max(1, len(levels) - 1) for levels in categories]
+        self.variables_ = np.repeat(np.arange(len(columns)), n_columns)
         return self
-
-    def widths(self) -> list[int]:
-        """Return how many columns of the output each variable has."""
-        return [
-            max(1, len(levels) - 1) + 2 * len(cycles)
-            for levels, cycles in zip(self.categories_, self.cycles_, strict=True)
-        ]
 
     def _decided(self, columns: list[Column]) -> Reading:
         """Return how the columns are read, as was given or by their values."""
@@ -262,7 +243,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 out[:, place] = np.where(one.seen(column), 0.0, np.nan)[:, None]
             else:
                 numbers, unfit = one.numbers(column)
-                out[:, place] = date_columns(numbers, self.cycles_[j])
+                out[:, place] = numbers[:, None]
                 found.append(one.misfits(column, unfit))
         return out, [one for one in found if one is not None]
 
@@ -322,10 +303,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return kinds_in_words(self._names(), self.kinds_, self.categories_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
-        """Names of the output: the variable's, or ``variable=level``.
-
-        A date also has the names of its cycles, such as ``variable: week sin``.
-        """
+        """Names of the output: the variable's, or ``variable=level``."""
         check_is_fitted(self)
         names = self._names()
         if input_features is not None:
@@ -338,9 +316,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             names = [str(name) for name in input_features]
         out = []
-        for j, (name, levels) in enumerate(zip(names, self.categories_, strict=True)):
-            dummies = [f"{name}={level}" for level in levels[1:]]
-            out += dummies or date_names(name, self.cycles_[j])
+        for name, levels in zip(names, self.categories_, strict=True):
+            out += [f"{name}={level}" for level in levels[1:]] or [name]
         return np.array(out, dtype=object)
 
     def _names(self) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from missfit.estimators import TableEncoder
-from missfit.estimators.date_cycles import PERIODS
 from missfit.onnx_export.graph import Graph, Value
 from missfit.onnx_export.model_bytes import Input
 from missfit.onnx_export.rows import Rows
@@ -36,8 +35,9 @@ def encoded(g: Graph, encoder: TableEncoder, kind: str) -> Encoded:
         if one.kind == "empty":
             parts.append(None)
             continue
-        start = Input(one.name, "text" if one.kind in TEXTS else kind, 1)
-        value = g.input(one.name)
+        name = _input_name(one.name, j)
+        start = Input(name, "text" if one.kind in TEXTS else kind, 1)
+        value = g.input(name)
         inputs.append(start)
         schema.append(_described(start, one, encoder.categories_[j]))
         parts.append(_numbers(encoder, j, one, value, kind))
@@ -45,6 +45,11 @@ def encoded(g: Graph, encoder: TableEncoder, kind: str) -> Encoded:
     gap = missing.columns([0]) * 0.0 + np.nan
     x = g.joined([gap if part is None else part for part in parts])
     return Encoded(inputs, schema, Rows(x, len(encoder.variables_)))
+
+
+def _input_name(column: str, j: int) -> str:
+    """Return a name that ONNX takes: not empty, and none of the graph's own."""
+    return f"column {j} {column}".strip() if column[:1] in ("", "/") else column
 
 
 def _numbers(
@@ -57,16 +62,7 @@ def _numbers(
         place = value.graph.table(value, dict.fromkeys(_marks(one), 1), 0)
         return value.graph.node("Gather", np.array([0.0, np.nan]), place)
     number = value if kind == "float64" else value.as_type("float64")
-    return _with_cycles(_without(one, number), encoder.cycles_[j])
-
-
-def _with_cycles(days: Value, cycles: list[str]) -> Value:
-    """Return days and the phases of their cycles, as `date_columns` does."""
-    g, columns = days.graph, [days]
-    for name in cycles:
-        angle = days / PERIODS[name] * (2 * np.pi)
-        columns += [g.node("Sin", angle), g.node("Sin", angle + np.pi / 2)]
-    return g.joined(columns) if cycles else days
+    return _without(one, number)
 
 
 def _without(one: ColumnReading, number: Value) -> Value:
@@ -116,6 +112,7 @@ def _described(start: Input, one: ColumnReading, levels: list[str]) -> dict[str,
     """Return what a user of the graph should know of an input."""
     about: dict[str, Any] = {
         "name": start.name,
+        "column": one.name,
         "type": "string" if start.kind == "text" else start.kind,
         "shape": ["rows", 1],
         "kind": one.kind,

@@ -12,7 +12,6 @@ from missfit.estimators import (
     ConformalRegressor,
     TableEncoder,
 )
-from missfit.estimators.date_cycles import PERIODS
 from missfit.tables.reading import Reading
 from missfit.workflow.archive import RefusedError
 
@@ -37,10 +36,8 @@ def check_counts(model: Any) -> None:
         raise RefusedError(f"{seen.n_single} patterns of one row in {seen.n_rows} rows")
     if seen.count.min() < 0 or seen.count.max() > seen.n_rows:
         raise RefusedError(f"a column is missing in {seen.count.max()} rows of fewer")
-    known = (set(cycles) <= set(PERIODS) for cycles in encoder.cycles_)
-    if not all(known) or len(encoder.cycles_) != len(model.columns):
-        raise RefusedError("its dates have cycles that are not known")
-    expected = np.repeat(np.arange(len(model.columns)), encoder.widths())
+    n_columns = [max(1, len(levels) - 1) for levels in encoder.categories_]
+    expected = np.repeat(np.arange(len(model.columns)), n_columns)
     if not np.array_equal(encoder.variables_, expected):
         raise RefusedError("the columns of its encoder are not those of its levels")
     if model.regressor.n_features_in_ != len(expected):
