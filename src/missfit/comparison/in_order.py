@@ -47,12 +47,10 @@ def date_of_rows(table: TrainingTable) -> str:
     """
     if table.groups is not None or table.time is not None:
         return ""
-    for name in map(str, table.X.columns):
-        column = table.X[name]
-        if (
-            getattr(column.dtype, "kind", "") != "M"
-            or set(words_of(name)) & BIRTH_WORDS
-        ):
+    for j, name in enumerate(map(str, table.X.columns)):
+        column = table.X.iloc[:, j]
+        is_date = getattr(column.dtype, "kind", "") == "M"
+        if not is_date or set(words_of(name)) & BIRTH_WORDS:
             continue
         known = column.notna().to_numpy()
         days = column[known].to_numpy("datetime64[s]").astype(np.int64).astype(float)
