@@ -44,6 +44,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
 
     classes_: NDArray
     class_weight: Any = None
+    takes_chunks = "PatternClassifier(EMLR())"
 
     def _labelled_rows(
         self,
