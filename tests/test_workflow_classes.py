@@ -13,6 +13,7 @@ import missfit
 from class_cases import CHEAP, class_frame
 from comparison_cases import run_code
 from missfit.cli import main
+from missfit.comparison.offers import CLASSES
 from missfit.workflow.fit import held_out_score
 from missfit.workflow.predict import predict_file
 
@@ -161,8 +162,6 @@ def test_a_model_file_predicts_the_same_probabilities(name, n_classes, tmp_path)
 
 
 def test_every_class_candidate_is_in_the_test_of_model_files():
-    from missfit.comparison.offers import CLASSES
-
     marks = test_a_model_file_predicts_the_same_probabilities.pytestmark
     (names,) = (mark.args[1] for mark in marks if mark.args[0] == "name")
     tried = {one if isinstance(one, str) else one.values[0] for one in names}
@@ -255,3 +254,24 @@ def test_the_code_of_a_report_prints_the_log_loss_that_it_says(files, capsys):
     code = code.replace("&#x27;", "'").replace("&quot;", '"').replace("&#39;", "'")
     printed = run_code(code.replace("&lt;", "<").replace("&gt;", ">"))
     assert f"prints the log-loss of the recommended predictor, {printed}," in page
+
+
+def test_an_interrupt_leaves_a_report_of_the_classifiers_that_were_tried(
+    files, monkeypatch, capsys
+):
+    def interrupt(seed):
+        raise KeyboardInterrupt
+
+    stopped = [
+        one._replace(make=interrupt) if one.name == CONSTANT else one
+        for one in CLASSES.candidates
+    ]
+    offer = CLASSES._replace(candidates=stopped)
+    monkeypatch.setattr("missfit.comparison.offers.CLASSES", offer)
+    said = ["compare", str(files / "t.csv"), "--target", "label", "--jobs", "1"]
+    said += ["--only", ",".join([MEAN, CONSTANT]), "--out", str(files / "out")]
+    assert main(said) == 130
+    out, notes = capsys.readouterr()
+    assert f"Use {MEAN}" in out
+    assert f"{CONSTANT}: not finished before the comparison was interrupted" in notes
+    assert "Do the probabilities come true?" in (files / "out/report.html").read_text()
