@@ -54,7 +54,7 @@ def tiles(comparison: Comparison) -> list[tuple[str, str, str]]:
             f"{score.low:.3f} to {score.high:.3f}; the shares of the classes alone "
             f"have {base.log_loss:.3f}",
         ),
-        ("AUC", *auc),
+        ("AUC", auc[0], auc[1]),
         (
             "accuracy",
             f"{score.accuracy:.1%}",
