@@ -52,6 +52,7 @@ REGRESSORS = [
     FactorizedLR(order=2, alphas=(1.0,)),
     ExpandedLR(alphas=(1.0,), min_rows=10),
     ExpandedLR(alphas=(1.0,), min_rows=10, fallback=EMLR()),
+    ExpandedLR(alphas=(1.0,), min_rows=1000, fallback=ConstantImputedLR()),
     EMLR(),
     EMLR(algorithm="reference", max_iter=50),
     ConditionalImputedLR(),
@@ -103,6 +104,8 @@ def test_an_exported_regressor_predicts_any_pattern_as_the_model_does(
     Z = trying_rows(rng, X, 400)
     path = tmp_path / "model.onnx"
     assert largest_gap(model, path, Z, y.std()) < CLOSE
+    nothing = session(path).run(None, {"X": X[:0]})
+    assert {len(one) for one in nothing} == {0}
     assert largest_gap(model, path, Z, y.std(), "float32") < CLOSE
 
 

@@ -76,7 +76,7 @@ def _(model: PatternClassifier, rows: Rows) -> Value:
 def _link_scores(link: FittedLink, prediction: Value, rows: Rows) -> Value:
     """Return the log-odds of the second class, or a score for each of several."""
     standard = (prediction - link.centre) / link.scale
-    share = rows.mask.summed() / rows.n_features
+    share = rows.mask @ np.full((rows.n_features, 1), 1 / rows.n_features)
     features = rows.graph.joined([standard, share, share * standard])
     return features @ link.coef.T + link.intercept
 
@@ -122,7 +122,7 @@ def _normalised(g: Graph, shares: Value, n_shares: int) -> Value:
     if n_shares == 1:
         return both_shares(g, shares)
     shares = g.node("Max", shares, CERTAIN)
-    return shares / shares.summed()
+    return shares / (shares @ np.ones((n_shares, 1)))
 
 
 def both_shares(g: Graph, share: Value) -> Value:

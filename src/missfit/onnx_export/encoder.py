@@ -35,8 +35,9 @@ def encoded(g: Graph, encoder: TableEncoder, kind: str) -> Encoded:
         if one.kind == "empty":
             parts.append(None)
             continue
-        start = Input(one.name, "text" if one.kind in TEXTS else kind, 1)
-        value = g.input(one.name)
+        name = _input_name(one.name, j)
+        start = Input(name, "text" if one.kind in TEXTS else kind, 1)
+        value = g.input(name)
         inputs.append(start)
         schema.append(_described(start, one, encoder.categories_[j]))
         parts.append(_numbers(encoder, j, one, value, kind))
@@ -44,6 +45,11 @@ def encoded(g: Graph, encoder: TableEncoder, kind: str) -> Encoded:
     gap = missing.columns([0]) * 0.0 + np.nan
     x = g.joined([gap if part is None else part for part in parts])
     return Encoded(inputs, schema, Rows(x, len(encoder.variables_)))
+
+
+def _input_name(column: str, j: int) -> str:
+    """Return a name that ONNX takes: not empty, and none of the graph's own."""
+    return f"column {j} {column}".strip() if column[:1] in ("", "/") else column
 
 
 def _numbers(
@@ -106,6 +112,7 @@ def _described(start: Input, one: ColumnReading, levels: list[str]) -> dict[str,
     """Return what a user of the graph should know of an input."""
     about: dict[str, Any] = {
         "name": start.name,
+        "column": one.name,
         "type": "string" if start.kind == "text" else start.kind,
         "shape": ["rows", 1],
         "kind": one.kind,

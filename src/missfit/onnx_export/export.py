@@ -118,7 +118,8 @@ def onnx_model(model: Any, *, dtype: str = "float64") -> OnnxModel:
     source = _source(model)
     graph = Graph()
     inputs, described, rows = _inputs(graph, source, dtype)
-    outputs = _outputs(source, rows)
+    taken = {one.name for one in inputs}
+    outputs = [_free(one, taken) for one in _outputs(source, rows)]
     about = {
         "format": FORMAT,
         "version": VERSION,
@@ -149,7 +150,7 @@ def _source(model: Any) -> _Source:
         said = {"predictor": model.predictor, "target": model.target}
         return _Source(model.encoder, model.regressor, seen, said)
     check_is_fitted(model)
-    encoder = None
+    encoder: Any = None
     if isinstance(model, Pipeline) and isinstance(model[0], TableEncoder):
         encoder, rest = model[0], model[1:]
         model = rest[0] if len(rest) == 1 else rest
@@ -194,6 +195,13 @@ def _outputs(source: _Source, rows: Rows) -> list[Output]:
         spread = rows.graph.node("Sqrt", found.variance)
         outputs.append(Output("std", _shaped(spread, width), "f", width))
     return outputs
+
+
+def _free(one: Output, taken: set[str]) -> Output:
+    """Return an output with a name that no column of the table has."""
+    while one.name in taken:
+        one = one._replace(name=f"{one.name}_")
+    return one
 
 
 def _n_targets(model: Any, n_features: int) -> int:

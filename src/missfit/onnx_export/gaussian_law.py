@@ -59,14 +59,18 @@ def conditional(
     gap = known - seen * mean  # (n, K, d), 0 where missing
     filled = known + lost * mean
     # what is missing of each target, as a combination of the missing features
-    missed = lost.reshaped(0, 1, 1, d) * slopes  # (n, 1, t, d)
-    pull = missed @ cov  # its covariance with all features, (n, K, t, d)
-    matrix = _bordered(g, seen, cov, missed, pull, gap)
+    missed = lost * slopes  # (n, t, d)
+    # its covariances with all features, (n, K, t, d), by one product for all laws
+    pull = (missed @ np.hstack(list(cov))).reshaped(0, t, len(laws), d)
+    pull = g.node("Transpose", pull, perm=[0, 2, 1, 3])
+    turned = g.node("Transpose", missed, perm=[0, 2, 1]).reshaped(0, 1, d, t)
+    own = pull @ turned  # targets with targets, (n, K, t, t)
+    matrix = _bordered(g, seen, cov, pull, own, gap)
     rest, pivots, gaps = _eliminated(matrix, d, t)
     left, shift = rest.split(t, 1)
-    variance = (left * np.eye(t)).summed(keep=False)
-    surprise = (gaps * gaps / pivots + g.node("Log", pivots)).summed(keep=False)
-    constant = rows.seen.summed() * np.log(2 * np.pi)
+    variance = (left * np.eye(t)).summed(t)
+    surprise = (gaps * gaps / pivots + g.node("Log", pivots)).summed(d)
+    constant = rows.seen @ np.full((d, 1), np.log(2 * np.pi))
     return Conditional(
         filled @ slopes.T - shift.reshaped(0, 0, t),
         g.node("Max", variance, 0.0),
@@ -76,7 +80,7 @@ def conditional(
 
 
 def _bordered(
-    g: Graph, seen: Value, cov: NDArray, missed: Value, pull: Value, gap: Value
+    g: Graph, seen: Value, cov: NDArray, pull: Value, own: Value, gap: Value
 ) -> Value:
     """Return the matrix to eliminate from, (n, K, d + t, d + t + 1).
 
@@ -86,15 +90,11 @@ def _bordered(
     across, down = seen.reshaped(0, 1, 1, d), seen.reshaped(0, 1, d, 1)
     inner = down * across * cov + (1.0 - across) * np.eye(d)
     pull_seen = pull * across
-    upper = [inner, _turned(g, pull_seen), gap.reshaped(0, k, d, 1)]
-    own = pull @ _turned(g, missed)  # targets with targets
-    nothing = own.summed() * 0.0
+    turned = g.node("Transpose", pull_seen, perm=[0, 1, 3, 2])
+    upper = [inner, turned, gap.reshaped(0, k, d, 1)]
+    nothing = pull_seen @ np.zeros((d, 1))
     lower = [pull_seen, own, nothing]
     return g.joined([g.joined(upper), g.joined(lower)], axis=-2)
-
-
-def _turned(g: Graph, value: Value) -> Value:
-    return g.node("Transpose", value, perm=[0, 1, 3, 2])
 
 
 def _eliminated(matrix: Value, d: int, t: int) -> tuple[Value, Value, Value]:

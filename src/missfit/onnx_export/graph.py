@@ -84,6 +84,9 @@ class Value:
     def __matmul__(self, other: Any) -> Value:
         return self.graph.node("MatMul", self, other)
 
+    def __rmatmul__(self, other: Any) -> Value:
+        return self.graph.node("MatMul", other, self)
+
     def __neg__(self) -> Value:
         return self.graph.node("Neg", self)
 
@@ -104,14 +107,24 @@ class Value:
         parts = np.array(sizes, dtype=np.int64)
         return self.graph.nodes("Split", self, parts, n_outputs=len(sizes), axis=axis)
 
-    def summed(self, axis: int = -1, *, keep: bool = True) -> Value:
-        """Return the sum along an axis."""
-        axes = np.array([axis], dtype=np.int64)
-        return self.graph.node("ReduceSum", self, axes, keepdims=int(keep))
+    def summed(self, n_items: int) -> Value:
+        """Return the sum over the last axis, of so many items, without that axis."""
+        return self.weighed(np.ones(n_items))
+
+    def weighed(self, weights: NDArray[np.float64]) -> Value:
+        """Return the sum over the last axis with weights, without that axis.
+
+        A product with a column: ReduceSum, and a product with a vector, give an array
+        of no rows a wrong shape or fail in onnxruntime.
+        """
+        total = self @ weights[:, None]
+        return self.graph.node("Squeeze", total, np.array([-1], dtype=np.int64))
 
 
 class Graph:
     """Nodes and constants, each of them once: what is asked for again is at hand.
+
+    Their names begin with a slash, so that no column of a table has one of them.
 
     Attributes
     ----------
@@ -138,7 +151,7 @@ class Graph:
         content = tuple(array.ravel()) if array.dtype.kind in "OU" else array.tobytes()
         key = "constant", array.dtype.str, array.shape, content
         if key not in self._known:
-            name = f"c{next(self._counter)}"
+            name = f"/c{next(self._counter)}"
             self.constants[name] = array
             self._known[key] = Value(self, name)
         return self._known[key]
@@ -162,7 +175,7 @@ class Graph:
         )
         key = op, names, n_outputs, _frozen(attributes)
         if key not in self._known:
-            outputs = tuple(f"v{next(self._counter)}" for _ in range(n_outputs))
+            outputs = tuple(f"/v{next(self._counter)}" for _ in range(n_outputs))
             self.operators.append(Node(op, domain, names, outputs, attributes))
             self._known[key] = [Value(self, name) for name in outputs]
         return self._known[key]
@@ -197,7 +210,7 @@ class Graph:
             Returns whether to go on, and the values after one step.
         """
         inner = Graph(around=self)
-        names = tuple(f"v{next(self._counter)}" for _ in range(len(start) + 2))
+        names = tuple(f"/v{next(self._counter)}" for _ in range(len(start) + 2))
         go_on, after = step([inner.input(name) for name in names[2:]])
         ends = tuple(value.name for value in (go_on, *after))
         body = Body(names, inner.operators, ends)

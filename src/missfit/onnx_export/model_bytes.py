@@ -10,7 +10,7 @@ import numpy as np
 from missfit.onnx_export.graph import LEARNING, Body, Graph, Node, Value
 
 # The oldest versions of operators that hold all that is used here: onnxruntime runs
-# them from 1.20 on, and newer ones run older versions.
+# them from 1.21 on.
 OPSET, LEARNING_OPSET, IR_VERSION = 18, 5, 10
 INPUTS = {"float32": "FLOAT", "float64": "DOUBLE", "text": "STRING"}
 KINDS = {"f": "DOUBLE", "i": "INT64", "u": "INT64", "b": "BOOL", "O": "STRING"}

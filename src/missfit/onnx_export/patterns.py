@@ -31,6 +31,8 @@ def pattern_number(rows: Rows, patterns: NDArray[np.bool_]) -> Value:
     and the next.
     """
     g = rows.graph
+    if not len(patterns):
+        return rows.repeated(0.0).as_type("int64").reshaped(-1)
     bits = rows.missing.as_type("int64")
     place, known = None, np.zeros(len(patterns), dtype=np.int64)
     for start in range(0, rows.n_features, WORD):
@@ -79,7 +81,7 @@ def evaluated(rows: Rows, maps: AffineMaps) -> Affine:
     numbers = np.concatenate([maps.coef, maps.intercept[:, :, None]], axis=2)
     own = of_pattern(rows, maps.patterns, numbers, np.zeros((t, d + 1)))
     coef, intercept = own.split(d, 1)
-    value = (coef * rows.filled().reshaped(0, 1, d)).summed(keep=False)
+    value = (coef * rows.filled().reshaped(0, 1, d)).summed(d)
     flags = np.ones((len(maps.patterns), 1), dtype=bool)
     known = of_pattern(rows, maps.patterns, flags, np.zeros(1, dtype=bool))
     return Affine(value + intercept.reshaped(0, t), known)

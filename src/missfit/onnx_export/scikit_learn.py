@@ -43,7 +43,7 @@ def _(step: SimpleImputer, rows: Rows) -> Rows:
     kept = np.flatnonzero(~np.isnan(values) | bool(step.keep_empty_features))
     values = np.where(np.isnan(values), 0.0, values)
     x = rows.filled(values).columns(kept)
-    if not step.add_indicator:
+    if step.indicator_ is None:
         return Rows(x, len(kept))
     flagged = step.indicator_.features_
     whole = rows.graph.joined([x, rows.mask.columns(flagged)])

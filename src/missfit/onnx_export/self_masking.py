@@ -18,6 +18,7 @@ MOST_SWEEPS = 100
 # Prior standard deviations by which no mean may move in the last sweep. `predict` is
 # content with 1e-8 and is that far from the limit; the graph does not add to it.
 SETTLED = 1e-10
+TINY = np.finfo(float).tiny
 
 
 class _Curve(NamedTuple):
@@ -39,17 +40,20 @@ def _(model: SelfMaskedLR, rows: Rows) -> Target:
     curves = [_Curve(j, bias[j], slope[j]) for j in range(d) if slope[j] != 0]
     if curves:
         spread = rows.graph.node("Sqrt", found.variance.reshaped(0, d))
-        mean, cov = _given_mask(mean, cov, spread, curves)
+        mean, cov = _given_mask(mean, cov, spread, curves, d)
     coef = np.atleast_2d(model.coef_)[:, model._used_]
     slopes = coef * law.scale
     offset = np.atleast_1d(model.intercept_) + coef @ law.shift
-    inner = ((cov @ slopes.T) * slopes.T).summed(axis=1, keep=False)
-    left = rows.graph.node("Max", inner, 0.0) + model._residual_variance_
+    inner = [cov.weighed(b).weighed(b).reshaped(-1, 1) for b in slopes]  # b'Cb
+    left = (
+        rows.graph.node("Max", rows.graph.joined(inner), 0.0)
+        + model._residual_variance_
+    )
     return Target(mean @ slopes.T + offset, left)
 
 
 def _given_mask(
-    mean: Value, cov: Value, spread: Value, curves: list[_Curve]
+    mean: Value, cov: Value, spread: Value, curves: list[_Curve], n_features: int
 ) -> tuple[Value, Value]:
     """Return the law of the missing features given that they are missing.
 
@@ -57,14 +61,14 @@ def _given_mask(
     variance left, so that its site changes nothing.
     """
     nothing = mean.columns([0]) @ np.zeros((1, len(curves)))
-    step = partial(_sweep, curves, SETTLED * spread + np.finfo(float).tiny)
+    step = partial(_sweep, curves, n_features, SETTLED * spread + TINY)
     start = [mean, cov, nothing, nothing]
     mean, cov, *_ = mean.graph.repeated(MOST_SWEEPS, start, step)
     return mean, cov
 
 
 def _sweep(
-    curves: list[_Curve], enough: Value, state: list[Value]
+    curves: list[_Curve], d: int, enough: Value, state: list[Value]
 ) -> tuple[Value, list[Value]]:
     """Return whether to go on after one sweep over the sites, and the law after it."""
     mean, cov, tau, nu = state
@@ -72,8 +76,7 @@ def _sweep(
     taus, nus = tau.split(*sizes), nu.split(*sizes)
     for k, curve in enumerate(curves):
         column = cov.columns([curve.feature])  # (n, d, 1)
-        across = column.reshaped(0, 1, -1)
-        flat = column.reshaped(0, -1)
+        across, flat = column.reshaped(0, 1, d), column.reshaped(0, d)
         at, variance = mean.columns([curve.feature]), flat.columns([curve.feature])
         site = _site(at, variance, taus[k], nus[k], curve)
         more_tau, more_nu = site[0] - taus[k], site[1] - nus[k]

@@ -78,7 +78,7 @@ def _(model: FactorizedLR, rows: Rows) -> Target:
     inside = rows.graph.node("Equal", outside, 0.0).as_type("float64")
     slopes = (inside @ model.zeta_coef_.reshape(-1, t * d)).reshaped(0, t, d)
     gap = rows.graph.where(rows.missing, 0.0, rows.x - model.centre_)
-    value = (slopes * gap.reshaped(0, 1, d)).summed(keep=False)
+    value = (slopes * gap.reshaped(0, 1, d)).summed(d)
     return Target(value + inside @ model.zeta_intercept_)
 
 
@@ -117,12 +117,12 @@ def _(model: PatternMixtureLR, rows: Rows) -> Target:
     found = conditional(rows, laws, coef)
     share = _component_shares(model, rows, found.log_density)
     offset = np.atleast_1d(model.intercept_) + coef @ laws[0].shift
-    weight = share.reshaped(0, len(laws), 1)
-    mean = (weight * found.mean).summed(axis=1)
+    weight = share.reshaped(0, 1, len(laws))
+    mean = weight @ found.mean
     gap = found.mean - mean
     inner = found.variance + np.atleast_1d(model.residual_variance_)
-    variance = (weight * (inner + gap * gap)).summed(axis=1, keep=False)
-    return Target(mean.reshaped(0, len(coef)) + offset, variance)
+    variance = weight @ (inner + gap * gap)
+    return Target(_first(mean, coef) + offset, _first(variance, coef))
 
 
 def _component_shares(model: PatternMixtureLR, rows: Rows, log_density: Value) -> Value:

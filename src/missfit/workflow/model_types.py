@@ -64,7 +64,9 @@ TRUSTED = (
     "missfit.moments.maps.AffineMaps",
     "missfit.networks.units.Units",
     "missfit.networks.mlp.MLP",
+    "missfit.networks.mlp_classifier.MLPClassifier",
     "missfit.networks.neumiss.NeuMiss",
+    "missfit.networks.neumiss_classifier.NeuMissClassifier",
     "numpy.dtype",
     "sklearn.dummy.DummyClassifier",
     "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
