@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from missfit.gaussian.acceleration import squarem
+from missfit.gaussian.acceleration import climb
 from missfit.gaussian.conditional import (
     ScaledGaussian,
     condition,
@@ -69,9 +69,9 @@ def latent_em(
 ) -> LatentFit:
     """Maximise sum log N(x_obs) + log Phi(s lin / tau), plus a small prior, by EM.
 
-    Steps as in `_step`, with SQUAREM's leaps. ``more_rows`` is the number of further
-    pseudo-rows, as in `missfit.moments.ridge.pseudo_rows`; stops once a cycle of three
-    steps gains less than ``tol`` per row.
+    Steps as in `_step`, with the leaps of `acceleration.climb`. ``more_rows`` is the number of further
+    pseudo-rows, as in `missfit.moments.ridge.pseudo_rows`; stops once three
+    steps gain less than ``tol`` per row.
     """
 
     def step(law: LatentLaw):
@@ -83,8 +83,8 @@ def latent_em(
         return LatentLaw(vector[:d], cov, float(vector[-d - 1]), vector[-d:])
 
     least = tol * rows.weight.sum()
-    climb = squarem(step, start, (_pack, unpack), max_iter=max_iter, least_gain=least)
-    return LatentFit(climb.point, climb.n_iter, climb.converged)
+    ended = climb(step, start, (_pack, unpack), max_iter=max_iter, least_gain=least)
+    return LatentFit(ended.point, ended.n_iter, ended.converged)
 
 
 def _pack(law: LatentLaw) -> NDArray[np.float64]:
