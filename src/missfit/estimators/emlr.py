@@ -159,9 +159,7 @@ class EMLR(PatternPredictor):
         else:
             tol = TOL if self.tol is None else self.tol
             start = None if near is None else near.joint_law(data)
-            held = penalised_fit(
-                moments, data, start, max_iter=self.max_iter, tol=tol
-            )
+            held = penalised_fit(moments, data, start, max_iter=self.max_iter, tol=tol)
         unfinished = self._unfinished(held, data, moments)
         if unfinished:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)

@@ -1,4 +1,4 @@
-"""Fixed point iterations that arrive sooner: leaps by what the last steps have shown."""
+"""Fixed point iterations that arrive sooner: leaps by what the last steps showed."""
 
 from __future__ import annotations
 
