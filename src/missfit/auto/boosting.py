@@ -29,7 +29,12 @@ ROUNDS = (50, 200, 350, 500)  # boosting goes on while the last rounds still hel
 BEYOND = 1.5
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
-HOPEFUL = 0.5  # paired standard errors that a first look must show
+# Paired standard errors that a part must gain on the first split to be fitted to the
+# others, where rows are so many that these fits are no trifle.
+HOPEFUL, TRIFLING_ROWS = 0.5, 500
+# A large table has rows to be sure by, and fits to all of them that take long: of the
+# best case, two standard errors more, so much of the base's loss must be gained.
+SURE, WORTHWHILE = 1.0, 1e-3
 
 
 RowPredictor = Callable[[NDArray[np.intp]], NDArray[np.float64]]
@@ -91,14 +96,21 @@ class PartCandidate:
 
     def judge(self, unseen: Unseen, addition: NDArray) -> Gain:
         """Weigh the candidate alone beside the base, by its addition on some rows."""
-        _, loss = unseen.weighed([addition])
-        self.gain = unseen.gain(unseen.base_loss, loss).over(unseen.unit)
+        self.gain = unseen.gain_of([addition]).over(unseen.unit)
         return self.gain
 
-    def gains_first(self, table: Table, errors: float) -> bool:
-        """Whether it gains so many standard errors over the base on the first split."""
+    def is_hopeful(self, table: Table, n_train: int) -> bool:
+        """Whether what it gains over the base on the first split promises more."""
         _, base, rows = self.tests[0]
-        return self.judge(Unseen(table, rows, base), self.additions()).wins(errors)
+        unseen = Unseen(table, rows, base)
+        gain = self.judge(unseen, self.additions())
+        if n_train < TRIFLING_ROWS:
+            return gain.wins(0.0)
+        if n_train <= SCREEN_ROWS:
+            return gain.wins(HOPEFUL)
+        best_case = gain.value + 2 * gain.standard_error
+        least = WORTHWHILE * unseen.mean_loss() / unseen.unit
+        return gain.wins(SURE) and best_case > least
 
     def fit(
         self, table: Table, base: RowPredictor, train: NDArray, test: NDArray
@@ -114,7 +126,8 @@ class PartCandidate:
             base_test = base(test)
             seen = self._examples(table, train, base(train))
             unseen = self._examples(table, test, base_test)
-            model, loss = self._fit_rounds(seen, unseen)
+            beside = Unseen(table, test, base_test)
+            model, loss = self._fit_rounds(seen, unseen, beside)
         seconds = time.perf_counter() - start
         place = (unseen.inputs, base_test, test)
         return Trial(model, place, loss, float(unseen.weight.sum()), seconds)
@@ -128,8 +141,12 @@ class PartCandidate:
             table.objective,
         )
 
-    def _fit_rounds(self, seen: Examples, unseen: Examples):
-        """Return the model, boosted while that helps, and its loss after each round."""
+    def _fit_rounds(self, seen: Examples, unseen: Examples, beside: Unseen):
+        """Return the model, boosted while that helps, and its loss after each round.
+
+        Of the first split no more rounds are fitted where those so far add nothing to
+        the base.
+        """
         # a column can be empty inside a fold, which boosting does not take
         columns = np.flatnonzero(~np.isnan(seen.inputs).all(axis=0))
         fold = FoldModel(clone(self.estimator), columns, seen.objective)
@@ -144,8 +161,13 @@ class PartCandidate:
             if boosts(fold.model):
                 fold.model.set_params(max_iter=rounds)
             fold.model.fit(inputs, seen.target, **weights)
-            loss = [unseen.loss(stage) for stage in fold.stages(unseen.inputs)]
-            if np.argmin(loss) < 0.8 * rounds:
+            stages = list(fold.stages(unseen.inputs))
+            loss = [unseen.loss(stage) for stage in stages]
+            best = int(np.argmin(loss))
+            if best < 0.8 * rounds or rounds == steps[-1]:
+                break
+            addition = self.task.addition(stages[best], beside.base)
+            if not beside.gain_of([addition]).value > 0:
                 break
         return fold, np.array(loss)
 
@@ -245,8 +267,8 @@ def fit_parts(
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[:1], left)
-    hope = HOPEFUL if _is_large(splits[0]) else 0.0
-    left = [candidate for candidate in left if candidate.gains_first(table, hope)]
+    n_train = len(splits[0].train.rows)
+    left = [candidate for candidate in left if candidate.is_hopeful(table, n_train)]
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[1:], left)
@@ -310,7 +332,7 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)
-        if candidate.gains_first(table, HOPEFUL if large else 0.0):
+        if candidate.is_hopeful(table, len(split.train.rows)):
             left.append(candidate)
         if large:
             candidate.forget()

@@ -38,12 +38,16 @@ class Candidates(NamedTuple):
     flexible: list[Any]
 
     def for_the_race(self, seed: int) -> list[Candidate]:
-        """Return the linear ones with their names and scouts, the reference first."""
+        """Return the linear ones with names, scouts and hints, the reference first."""
         models = [seeded(candidate, seed) for candidate in self.linear]
-        return [
+        every = [
             Candidate(model, name, scout_of(model, models[0]))
             for model, name in zip(models, _names(self.linear), strict=True)
         ]
+        known = {repr(candidate.estimator): candidate for candidate in every}
+        for candidate in every[1:]:
+            candidate.hint = known.get(repr(candidate.estimator.hinted_by()))
+        return every
 
     def for_the_parts(self, seed: int, tasks: Sequence[Task]) -> list[PartCandidate]:
         """Return each flexible one once for every task."""

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from missfit.auto.averaging import averaged
 from missfit.auto.boosting import fit_parts
 from missfit.auto.candidates import candidates_of
 from missfit.auto.explanation import Explanation, Score
@@ -54,7 +55,8 @@ class AutoPredictor(NanEstimator):
         whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
         candidates = self._candidates(table, whole.moments)
         race = Race(candidates.for_the_race(seed), table, deadline)
-        winner = race.run(splits)
+        picked = race.run(splits)
+        winner = averaged(race, splits) or picked
         flexible = candidates.for_the_parts(seed, table.objective.tasks)
         parts = fit_parts(table, winner.estimator, splits, flexible, seed, deadline)
         self.base_ = whole.fit(winner.estimator)

@@ -54,6 +54,7 @@ __all__ = [
 FORMAT = "missfit model"
 VERSION = 4
 TRUSTED = (
+    "missfit.auto.average.LinearAverage",
     "missfit.auto.regressor.AutoRegressor",
     "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
     "missfit.estimators.conformal_regressor.ConformalRegressor",
