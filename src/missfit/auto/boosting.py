@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -71,6 +71,7 @@ class PartCandidate:
     estimator: Any
     name: str
     task: Task
+    settings: Sequence[dict[str, Any]] = ()  # of the estimator, to choose from
     rounds: int = 0  # most rounds to fit, once the first split has told
     models: list[FoldModel] = field(default_factory=list)
     tests: list[tuple] = field(default_factory=list)  # see Trial.test
@@ -84,6 +85,16 @@ class PartCandidate:
     def title(self) -> str:
         """The name, and what it is fitted to."""
         return f"{self.name} on {self.task.words}"
+
+    def set(self, setting: dict[str, Any]) -> None:
+        """Fit with a setting from now on."""
+        self.estimator.set_params(**setting)
+
+    def setting_words(self) -> str:
+        """Say which of its settings was chosen, or nothing where it has none."""
+        if not self.settings:
+            return ""
+        return f", {self.estimator.max_leaf_nodes} leaves a tree"
 
     def lacks(self, split: HeldOut) -> bool:
         """Whether the candidate has not been fitted to a split."""
@@ -232,6 +243,7 @@ class Parts(NamedTuple):
         verdict = candidate.verdict
         if kept:
             verdict = f"kept: {kept[0].rounds} rounds, weight {kept[0].weight:.2f}"
+            verdict += candidate.setting_words()
         return nothing._replace(
             score=self.objective.improved(base_score, candidate.gain.value),
             gain=candidate.gain.value,
@@ -255,14 +267,13 @@ def fit_parts(
     base_estimator: Any,
     splits: list[HeldOut],
     candidates: list[PartCandidate],
-    seed: int,
+    rng: np.random.Generator,
     deadline: float,
 ) -> Parts:
     """Return the parts that earn their place beside the base, with their weights."""
     nothing = Parts([], None, np.nan, table.objective)
     if not candidates or not splits:
         return nothing
-    rng = np.random.default_rng(seed)
     left = _screened(table, base_estimator, splits[0], candidates, rng, deadline)
     if not left:
         return nothing
@@ -298,12 +309,12 @@ def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> Non
         for rows in (split.test, split.train.rows):  # once for all candidates
             split.train.guess(base_estimator, rows)
     pairs = [(x, split) for split in splits for x in candidates if x.lacks(split)]
-    trials = _side_by_side(fitted, pairs)
+    trials = side_by_side(fitted, pairs)
     for (candidate, _), trial in zip(pairs, trials, strict=True):
         candidate.keep(trial)
 
 
-def _side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
+def side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
     """Return the fits of candidates, each on one thread, to what they come with."""
     # what is not boosting may have threads of its own
     boosting = all(boosts(candidate.estimator) for candidate, _ in pairs)
@@ -328,7 +339,7 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
     for rows in (test, train):  # once for all candidates
         base(rows)
     begun = _begun(candidates, deadline)
-    trials = _side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
+    trials = side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)

@@ -11,6 +11,7 @@ from missfit.auto.boosting import PartCandidate
 from missfit.auto.heldout import Training, seeded
 from missfit.auto.objective import Objective, Task
 from missfit.auto.race import Candidate, Scout
+from missfit.auto.settings import SETTINGS
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.factorized_lr import FactorizedLR
@@ -36,6 +37,7 @@ class Candidates(NamedTuple):
 
     linear: list[Any]
     flexible: list[Any]
+    settings: Sequence[dict[str, Any]] = ()  # of the flexible ones, to choose from
 
     def for_the_race(self, seed: int) -> list[Candidate]:
         """Return the linear ones with names, scouts and hints, the reference first."""
@@ -52,7 +54,7 @@ class Candidates(NamedTuple):
     def for_the_parts(self, seed: int, tasks: Sequence[Task]) -> list[PartCandidate]:
         """Return each flexible one once for every task."""
         return [
-            PartCandidate(seeded(model, seed), name, task)
+            PartCandidate(seeded(model, seed), name, task, self.settings)
             for model, name in zip(self.flexible, _names(self.flexible), strict=True)
             for task in tasks
         ]
@@ -84,7 +86,8 @@ def candidates_of(
     flexible = [c for c in every if not getattr(c, "is_linear", False)]
     if not (~moments.patterns).any():
         flexible = []  # nothing was observed: nothing to learn from
-    return Candidates(linear or default[:1], flexible)
+    settings = SETTINGS if chosen is None else ()
+    return Candidates(linear or default[:1], flexible, settings)
 
 
 def default_regressors(moments: PatternMoments) -> list[Any]:
@@ -111,9 +114,9 @@ def default_regressors(moments: PatternMoments) -> list[Any]:
 
 
 def boosting() -> HistGradientBoostingRegressor:
-    """Gradient boosting for the flexible parts; the rounds are chosen later."""
+    """Gradient boosting for the flexible parts; its rounds and settings come later."""
     no: Any = False
-    return HistGradientBoostingRegressor(learning_rate=0.07, early_stopping=no)
+    return HistGradientBoostingRegressor(early_stopping=no, **SETTINGS[0])
 
 
 def scout_of(candidate: Any, reference: Any) -> Scout | None:

@@ -22,6 +22,7 @@ from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
 from missfit.auto.race import Race
 from missfit.auto.reasons import Outcome, sum_of_parts
+from missfit.auto.settings import set_by_a_look
 from missfit.estimators.base import NanEstimator
 from missfit.moments.pattern_moments import PatternMoments
 
@@ -58,7 +59,10 @@ class AutoPredictor(NanEstimator):
         picked = race.run(splits)
         winner = averaged(race, splits) or picked
         flexible = candidates.for_the_parts(seed, table.objective.tasks)
-        parts = fit_parts(table, winner.estimator, splits, flexible, seed, deadline)
+        rng, base = np.random.default_rng(seed), winner.estimator
+        if splits and time.perf_counter() < deadline:
+            set_by_a_look(table, base, splits[0], flexible, rng)
+        parts = fit_parts(table, base, splits, flexible, rng, deadline)
         self.base_ = whole.fit(winner.estimator)
         self.parts_ = parts.kept
         outcome = Outcome(whole, splits, race, winner, flexible, parts)
@@ -100,8 +104,8 @@ class AutoPredictor(NanEstimator):
         """
         table = self._trial()._table(X, y, sample_weight, None)
         moments = table.moments(np.arange(len(table.X)))
-        linear, flexible = self._candidates(table, moments)
-        return [clone(candidate) for candidate in (*linear, *flexible)]
+        found = self._candidates(table, moments)
+        return [clone(candidate) for candidate in (*found.linear, *found.flexible)]
 
     def explain(self, feature_names: Sequence[str] | None = None) -> Explanation:
         """Return what was chosen and why; ``print`` it to read it.
