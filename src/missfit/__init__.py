@@ -27,53 +27,61 @@ from missfit.start import prepare_command
 
 prepare_command()  # before the imports that take seconds
 
-from missfit import bayes, simulate, study, theory  # noqa: E402
-from missfit.auto.regressor import AutoRegressor  # noqa: E402
-from missfit.estimators import (  # noqa: E402
-    EMLR,
-    MICELR,
-    ConditionalImputedLogistic,
-    ConditionalImputedLR,
-    ConformalRegressor,
-    ConstantImputedLR,
-    EMProbit,
-    ExpandedLR,
-    FactorizedLR,
-    PartialPooling,
-    PatternClassifier,
-    PatternMixtureLR,
-    SelfMaskedLR,
-    TableEncoder,
-)
-from missfit.moments.pattern_moments import PatternMoments  # noqa: E402
-from missfit.networks import MLP, NeuMiss  # noqa: E402
-from missfit.tables.chunks import TableFile  # noqa: E402
-
 if TYPE_CHECKING:
+    from missfit import bayes, estimators, simulate, study, theory
+    from missfit.auto.regressor import AutoRegressor
+    from missfit.estimators import (
+        EMLR,
+        MICELR,
+        ConditionalImputedLogistic,
+        ConditionalImputedLR,
+        ConformalRegressor,
+        ConstantImputedLR,
+        EMProbit,
+        ExpandedLR,
+        FactorizedLR,
+        PartialPooling,
+        PatternClassifier,
+        PatternMixtureLR,
+        SelfMaskedLR,
+        TableEncoder,
+    )
+    from missfit.moments.pattern_moments import PatternMoments
+    from missfit.networks import MLP, NeuMiss
+    from missfit.tables.chunks import TableFile
     from missfit.workflow.compared import compare
     from missfit.workflow.fit import fit_table
     from missfit.workflow.model_file import load_model
 
-# Names that are imported on first use: what they need takes a while to import.
-LAZY = {
+# Where the public names live that are not estimators. All names are imported on first
+# use: `missfit --version` answers without numpy, scipy and scikit-learn.
+HOMES = {
+    "AutoRegressor": "missfit.auto.regressor",
+    "MLP": "missfit.networks",
+    "NeuMiss": "missfit.networks",
+    "PatternMoments": "missfit.moments.pattern_moments",
+    "TableFile": "missfit.tables.chunks",
     "compare": "missfit.workflow.compared",
     "fit_table": "missfit.workflow.fit",
     "load_model": "missfit.workflow.model_file",
 }
+ROOMS = ("bayes", "estimators", "simulate", "study", "theory")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of `LAZY` when it is asked for."""
-    if name not in LAZY:
+    """Import a public name when it is asked for."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(LAZY[name]), name)
+    if name in ROOMS:
+        return import_module(f"missfit.{name}")
+    found = getattr(import_module(HOMES.get(name, "missfit.estimators")), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    """Return all names, also those that are imported on first use."""
-    return sorted({*globals(), *__all__})
+    """Return the public names."""
+    return [*__all__, "__version__"]
 
 
 __all__ = [
@@ -98,6 +106,7 @@ __all__ = [
     "TableFile",
     "bayes",
     "compare",
+    "estimators",
     "fit_table",
     "load_model",
     "simulate",
