@@ -22,11 +22,11 @@ from missfit.auto.stacking import EARNED, Unseen, stacked
 from missfit.auto.trees import FlatTrees
 from missfit.moments.blocks import n_threads
 
-ROUNDS = (50, 200, 350, 500)  # boosting goes on while the last rounds still help
+ROUNDS = (50, 100, 170, 260, 370, 500)  # goes on while the last tenth still helps
+LAST = 0.9
 # The other splits are fitted so many times the best rounds of the first: the sum of the
-# losses has its minimum near. On the four tables with parts among ten tried, no
-# number of rounds changed.
-BEYOND = 1.5
+# losses has its minimum near.
+BEYOND = 1.25
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
 # Paired standard errors that a part must gain on the first split to be fitted to the
@@ -110,15 +110,17 @@ class PartCandidate:
         self.gain = unseen.gain_of([addition]).over(unseen.unit)
         return self.gain
 
-    def is_hopeful(self, table: Table, n_train: int) -> bool:
-        """Whether what it gains over the base on the first split promises more."""
+    def is_hopeful(self, table: Table, n_train: int, dear: bool) -> bool:
+        """Whether what it gains over the base on the first split promises more.
+
+        Beside a dear base, which is fitted to the other splits for it, more is asked.
+        """
         _, base, rows = self.tests[0]
         unseen = Unseen(table, rows, base)
         gain = self.judge(unseen, self.additions())
-        if n_train < TRIFLING_ROWS:
-            return gain.wins(0.0)
         if n_train <= SCREEN_ROWS:
-            return gain.wins(HOPEFUL)
+            trifle = n_train < TRIFLING_ROWS
+            return gain.wins(SURE if dear else 0.0 if trifle else HOPEFUL)
         best_case = gain.value + 2 * gain.standard_error
         least = WORTHWHILE * unseen.mean_loss() / unseen.unit
         return gain.wins(SURE) and best_case > least
@@ -175,7 +177,7 @@ class PartCandidate:
             stages = list(fold.stages(unseen.inputs))
             loss = [unseen.loss(stage) for stage in stages]
             best = int(np.argmin(loss))
-            if best < 0.8 * rounds or rounds == steps[-1]:
+            if best < LAST * rounds or rounds == steps[-1]:
                 break
             addition = self.task.addition(stages[best], beside.base)
             if not beside.gain_of([addition]).value > 0:
@@ -278,8 +280,8 @@ def fit_parts(
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[:1], left)
-    n_train = len(splits[0].train.rows)
-    left = [candidate for candidate in left if candidate.is_hopeful(table, n_train)]
+    n_train, dear = len(splits[0].train.rows), is_dear(base_estimator)
+    left = [x for x in left if x.is_hopeful(table, n_train, dear)]
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[1:], left)
@@ -343,11 +345,17 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)
-        if candidate.is_hopeful(table, len(split.train.rows)):
+        if candidate.is_hopeful(table, len(split.train.rows), is_dear(base_estimator)):
             left.append(candidate)
         if large:
             candidate.forget()
     return left
+
+
+def is_dear(base_estimator: Any) -> bool:
+    """Whether a linear predictor, or one that it is made of, sends a scout ahead."""
+    every = base_estimator.made_of() or [base_estimator]
+    return any(one.scout() is not None for one in every)
 
 
 def _is_large(split: HeldOut) -> bool:

@@ -121,13 +121,18 @@ class Race:
         late = time.perf_counter() > self.deadline
         if late and candidate is not self.reference:
             candidate.out = "skipped: out of time"
-        elif first and hint and hint.loss and self.gain(hint, self.reference).value <= 0:
+        elif first and hint and not self._hints(hint):
             candidate.out = f"not tried: {hint.name} gains nothing"
         elif first and scout and self._is_sent(scout, split):
             self._run_after(scout, candidate, split)
         else:
             candidate.run(split, self.table)
             self._leave_if_repeated(candidate)
+
+    def _hints(self, hint: Candidate) -> bool:
+        """Whether a cheap candidate says that a dear one may have something to gain."""
+        least = -1.0 if self.table.is_averaged else 0.0  # few rows can be misled
+        return not hint.loss or self.gain(hint, self.reference).ahead(least)
 
     def _leave_if_repeated(self, candidate: Candidate) -> None:
         """Take a candidate out that predicts as the reference does."""
