@@ -21,7 +21,7 @@ LEAST_WEIGHT = 0.05  # below, a candidate is not worth the time of its predictio
 def averaged(race: Race, splits: list[HeldOut]) -> Candidate | None:
     """Return the mean of the candidates left in a race; None where one is enough."""
     alive = [c for c in race.alive() if len(c.loss) == len(splits)]
-    if not race.table.is_averaged or len(alive) < 2:
+    if not splits or not race.table.is_averaged or len(alive) < 2:
         return None
     loss = np.array([np.concatenate(candidate.loss) for candidate in alive])
     weights = evidence_weights(race.table, np.concatenate(race.tests), loss)

@@ -73,6 +73,7 @@ class PartCandidate:
     task: Task
     settings: Sequence[dict[str, Any]] = ()  # of the estimator, to choose from
     rounds: int = 0  # most rounds to fit, once the first split has told
+    deadline: float = np.inf  # from which on no further rounds are begun
     models: list[FoldModel] = field(default_factory=list)
     tests: list[tuple] = field(default_factory=list)  # see Trial.test
     stage_loss: list[NDArray] = field(default_factory=list)
@@ -177,7 +178,8 @@ class PartCandidate:
             stages = list(fold.stages(unseen.inputs))
             loss = [unseen.loss(stage) for stage in stages]
             best = int(np.argmin(loss))
-            if best < LAST * rounds or rounds == steps[-1]:
+            late = time.perf_counter() > self.deadline
+            if late or best < LAST * rounds or rounds == steps[-1]:
                 break
             addition = self.task.addition(stages[best], beside.base)
             if not beside.gain_of([addition]).value > 0:
@@ -284,7 +286,8 @@ def fit_parts(
     left = [x for x in left if x.is_hopeful(table, n_train, dear)]
     if not left:
         return nothing
-    _fit_splits(table, base_estimator, splits[1:], left)
+    if _has_time(left, splits, deadline):
+        _fit_splits(table, base_estimator, splits[1:], left)
     rows = np.concatenate([test for _, _, test in left[0].tests])
     base = np.concatenate([base for _, base, _ in left[0].tests])
     unseen = Unseen(table, rows, base)
@@ -337,6 +340,7 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
         test = rng.permutation(test)[:SCREEN_ROWS]
     for candidate in candidates:
         candidate.rounds = SCREEN_ROUNDS if large else 0
+        candidate.deadline = deadline
     base = partial(split.train.guess, base_estimator)
     for rows in (test, train):  # once for all candidates
         base(rows)
@@ -350,6 +354,16 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
         if large:
             candidate.forget()
     return left
+
+
+def _has_time(candidates, splits: list[HeldOut], deadline: float) -> bool:
+    """Whether fits to the other splits would end in time, given those to the first."""
+    if np.isinf(deadline):
+        return True
+    seconds = sum(candidate.seconds for candidate in candidates) / n_threads()
+    base = sum(splits[0].train.seconds.values())
+    need = (seconds + base) * (len(splits) - 1)
+    return time.perf_counter() + need <= deadline
 
 
 def is_dear(base_estimator: Any) -> bool:

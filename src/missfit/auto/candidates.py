@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from missfit.auto.boosting import PartCandidate
 from missfit.auto.heldout import Training, seeded
 from missfit.auto.objective import Objective, Task
 from missfit.auto.race import Candidate, Scout
 from missfit.auto.settings import SETTINGS
+from missfit.estimators.conditional_imputed_logistic import (
+    ConditionalImputedLogistic,
+)
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.pattern_probit import PatternProbit
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.moments.pattern_moments import PatternMoments
 
@@ -37,7 +44,6 @@ class Candidates(NamedTuple):
 
     linear: list[Any]
     flexible: list[Any]
-    settings: Sequence[dict[str, Any]] = ()  # of the flexible ones, to choose from
 
     def for_the_race(self, seed: int) -> list[Candidate]:
         """Return the linear ones with names, scouts and hints, the reference first."""
@@ -52,9 +58,12 @@ class Candidates(NamedTuple):
         return every
 
     def for_the_parts(self, seed: int, tasks: Sequence[Task]) -> list[PartCandidate]:
-        """Return each flexible one once for every task."""
+        """Return each flexible one once for every task.
+
+        The default comes with settings to choose from, another as it was given.
+        """
         return [
-            PartCandidate(seeded(model, seed), name, task, self.settings)
+            PartCandidate(seeded(model, seed), name, task, _settings(model))
             for model, name in zip(self.flexible, _names(self.flexible), strict=True)
             for task in tasks
         ]
@@ -86,8 +95,7 @@ def candidates_of(
     flexible = [c for c in every if not getattr(c, "is_linear", False)]
     if not (~moments.patterns).any():
         flexible = []  # nothing was observed: nothing to learn from
-    settings = SETTINGS if chosen is None else ()
-    return Candidates(linear or default[:1], flexible, settings)
+    return Candidates(linear or default[:1], flexible)
 
 
 def default_regressors(moments: PatternMoments) -> list[Any]:
@@ -119,6 +127,36 @@ def boosting() -> HistGradientBoostingRegressor:
     return HistGradientBoostingRegressor(early_stopping=no, **SETTINGS[0])
 
 
+def _settings(model: Any) -> Sequence[dict[str, Any]]:
+    """Return the settings to choose from, of the default; none of another."""
+    return SETTINGS if repr(model) == repr(boosting()) else ()
+
+
+def default_classifiers(moments: PatternMoments) -> list[Any]:
+    """Return the candidates for classes that suit a table.
+
+    - always: ConditionalImputedLogistic (the reference), a probit on EMLR's law of X,
+      gradient boosting
+    - where values are missing: a probit on SelfMaskedLR's law
+    - at most 12 features, and 20 rows for each: a probit on PatternMixtureLR's law
+    """
+    d, n = moments.n_features, moments.count.sum()
+    linear: list[Any] = [ConditionalImputedLogistic(), PatternProbit(EMLR())]
+    if moments.patterns.any():
+        linear.append(PatternProbit(SelfMaskedLR()))
+    if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
+        linear.append(PatternProbit(PatternMixtureLR(random_state=0)))
+    return [*linear, class_boosting()]
+
+
+def class_boosting() -> HistGradientBoostingClassifier:
+    """Gradient boosting of classes for the flexible parts."""
+    no: Any = False
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05, max_leaf_nodes=15, early_stopping=no
+    )
+
+
 def scout_of(candidate: Any, reference: Any) -> Scout | None:
     """Return what goes ahead of a linear candidate that is dear where rows are many.
 
@@ -127,7 +165,7 @@ def scout_of(candidate: Any, reference: Any) -> Scout | None:
     cheaper = candidate.scout()
     if cheaper is None:
         return None
-    if not cheaper.needs_rows:
+    if not cheaper.costs_by_row:
         return Scout(repr(cheaper), lambda train: train.fit(cheaper))
     rival = candidate.scout_rival()
     rival = reference if rival is None else rival
@@ -144,9 +182,17 @@ def _n_some(train: Training) -> int:
 
 
 def _names(candidates: list[Any]) -> list[str]:
-    """Return their class names; all parameters too, where several share the class."""
-    kinds = [type(c).__name__ for c in candidates]
+    """Return short names; all parameters too, where several share the short one."""
+    kinds = [_short_name(c) for c in candidates]
     return [
         kind if kinds.count(kind) == 1 else " ".join(repr(c).split())
         for kind, c in zip(kinds, candidates, strict=True)
     ]
+
+
+def _short_name(candidate: Any) -> str:
+    """Return the class name, with that of the law that a probit is of."""
+    name, inner = type(candidate).__name__, getattr(candidate, "estimator", None)
+    if not getattr(candidate, "named_by_estimator", False):
+        return name
+    return f"{name}({type(inner).__name__})"

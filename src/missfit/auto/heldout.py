@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from missfit.auto.objective import SQUARED_ERROR, Objective
 from missfit.estimators.moment_splits import total_moments
-from missfit.estimators.splits import are_folds, default_splits, n_units
+from missfit.estimators.splits import are_folds, default_folds, n_units
 from missfit.estimators.splits import row_splits as splits_of_rows
 from missfit.moments.pattern_moments import PatternMoments
 
@@ -186,11 +186,12 @@ class Training:
         parts = estimator.made_of()
         if parts:
             return estimator.of_fitted([self.fit(part) for part in parts])
-        if estimator.needs_rows:
-            return self._fit_rows(estimator, self.rows)
         start = estimator.starts_from()
-        if start is not None:  # most often one that is at hand
-            return estimator.fit_moments_given(self.fit(start), self.moments)
+        given = () if start is None else (self.fit(start),)  # most often at hand
+        if estimator.needs_rows:
+            return self._fit_rows(estimator, self.rows, *given)
+        if given:
+            return estimator.fit_moments_given(*given, self.moments)
         return estimator.fit_moments(self.moments, folds=self.folds)
 
     def fit_some(self, estimator: Any, n_rows: int) -> Any:
@@ -200,11 +201,13 @@ class Training:
             warnings.simplefilter("ignore")
             return self._fit_rows(clone(estimator), self.rows[chosen])
 
-    def _fit_rows(self, estimator: Any, rows: NDArray) -> Any:
+    def _fit_rows(self, estimator: Any, rows: NDArray, *given: Any) -> Any:
         some = self.table.take(rows)
+        y = some.objective.fit_target(estimator, some.y)
+        fit = estimator.fit_rows_given if given else estimator.fit
         if (some.weight == 1.0).all():
-            return estimator.fit(some.X, some.y)
-        return estimator.fit(some.X, some.y, sample_weight=some.weight)
+            return fit(*given, some.X, y)
+        return fit(*given, some.X, y, sample_weight=some.weight)
 
 
 class HeldOut(NamedTuple):
@@ -258,12 +261,15 @@ def row_splits(
     """Return the splits that ``cv`` means for the table; none where rows are too few.
 
     None is 5 shuffled folds, 3 from 5,000 rows on; a number is as many shuffled folds;
-    groups are kept together. Fewer than 10 rows (or groups) are not split by a number
-    of folds: two rows a fold tell nothing.
+    groups are kept together, and every class has its share of each fold. Fewer than 10
+    rows (or groups) are not split by a number of folds: two rows a fold tell nothing.
     """
     X, y, groups = table.X, table.y, table.groups
-    if cv is None:
-        return default_splits(X, y, groups=groups, seed=seed, fewest=FEWEST_UNITS)
-    splits = splits_of_rows(cv, X, y, groups=groups, seed=seed, instead="cv=None")
-    is_few = n_units(len(X), groups) < FEWEST_UNITS
-    return [] if is_few and isinstance(cv, (int, np.integer)) else splits
+    is_number = cv is None or isinstance(cv, (int, np.integer))
+    if is_number and n_units(len(X), groups) < FEWEST_UNITS:
+        if cv is not None:  # an impossible number is refused all the same
+            splits_of_rows(cv, X, y, groups=groups, seed=seed, instead="cv=None")
+        return []
+    n_folds = default_folds(len(X)) if cv is None else cv
+    splits = splits_of_rows(n_folds, X, y, groups=groups, seed=seed, instead="cv=None")
+    return table.objective.splits(splits, y, groups, seed if is_number else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.optimize import lsq_linear
 from sklearn.base import BaseEstimator, is_regressor
 
 from missfit.auto.average import LinearAverage
+from missfit.auto.trees import FlatTrees
 
 
 class ScoreWords(NamedTuple):
@@ -68,12 +69,15 @@ class Objective(ABC):
         Which candidates can be given, in words and by an example.
     averages : bool
         Whether there is a mean of several predictors, see `average`.
+    has_law_of_risk : bool
+        Whether the loss of a linear model follows from its Gaussian law.
     """
 
     words: ClassVar[ScoreWords]
     tasks: ClassVar[tuple[Task, ...]]
     kind: ClassVar[str]
     such_as: ClassVar[str]
+    has_law_of_risk: ClassVar[bool]
     averages: ClassVar[bool] = False
 
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
@@ -130,6 +134,23 @@ class Objective(ABC):
     def moment_targets(self, y: NDArray) -> NDArray[np.float64]:
         """Return the columns whose moments the linear predictors are fitted to."""
 
+    @abstractmethod
+    def fit_target(self, estimator: Any, y: NDArray) -> NDArray:
+        """Return what an estimator is fitted to, where it is fitted to rows."""
+
+    @abstractmethod
+    def splits(
+        self, splits: list, y: NDArray, groups: NDArray | None, seed: int | None
+    ) -> list:
+        """Return splits that suit the target, in the place of those of any target.
+
+        Where a seed is given they are folds dealt by it, which can be dealt anew.
+        """
+
+    @abstractmethod
+    def aligned_trees(self, trees: FlatTrees, classes: Sequence[int]) -> FlatTrees:
+        """Return trees whose outputs are guesses, those of a model of these classes."""
+
 
 class SquaredError(Objective):
     """A number is predicted, and its squared error counts."""
@@ -138,6 +159,7 @@ class SquaredError(Objective):
     tasks = (Task("residuals", True, True), Task("y", False, False))
     kind = "regressors"
     such_as = "[EMLR(), HistGradientBoostingRegressor()]"
+    has_law_of_risk = True
     averages = True
 
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
@@ -183,9 +205,9 @@ class SquaredError(Objective):
         """Return the weights of least squares."""
         residual = y - base
         if len(additions) == 1:  # exact at the bounds, which a solver comes near to
-            square = weight @ additions[0] ** 2
-            share = weight @ (additions[0] * residual) / square if square else 0.0
-            return np.clip([share], 0.0, 1.0)
+            square = float(weight @ additions[0] ** 2)
+            share = float(weight @ (additions[0] * residual)) / (square or 1.0)
+            return np.clip(np.array([share]), 0.0, 1.0)
         root = np.sqrt(weight)
         columns = np.column_stack(additions) * root[:, None]
         return lsq_linear(columns, residual * root, (0.0, 1.0)).x
@@ -193,6 +215,20 @@ class SquaredError(Objective):
     def moment_targets(self, y: NDArray) -> NDArray[np.float64]:
         """Return y."""
         return y
+
+    def fit_target(self, estimator: Any, y: NDArray) -> NDArray:
+        """Return y."""
+        return y
+
+    def splits(
+        self, splits: list, y: NDArray, groups: NDArray | None, seed: int | None
+    ) -> list:
+        """Return the same splits."""
+        return splits
+
+    def aligned_trees(self, trees: FlatTrees, classes: Sequence[int]) -> FlatTrees:
+        """Return the trees: they predict a number."""
+        return trees
 
 
 SQUARED_ERROR = SquaredError()

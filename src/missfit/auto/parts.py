@@ -8,12 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from threadpoolctl import threadpool_limits
 
 from missfit.auto.objective import Objective, Task
 from missfit.auto.trees import FlatTrees
 
+BOOSTED_TREES = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 MANY_ROWS = 50_000  # from here on predictions take all threads
 
 
@@ -69,12 +73,13 @@ class FoldModel(NamedTuple):
 
     def flat(self, n_inputs: int, rounds: int | None = None) -> FlatTrees | None:
         """Return the rounds as flat trees; None where they cannot be made so."""
-        if not isinstance(self.model, HistGradientBoostingRegressor):
+        if not isinstance(self.model, BOOSTED_TREES):
             return None
         try:
-            return FlatTrees.from_boosting(self.model, rounds, self.columns, n_inputs)
+            flat = FlatTrees.from_boosting(self.model, rounds, self.columns, n_inputs)
         except ValueError:  # another loss, categories, or more than 64 leaves
             return None
+        return self.objective.aligned_trees(flat, getattr(self.model, "classes_", ()))
 
 
 class FoldModels(NamedTuple):

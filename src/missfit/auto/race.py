@@ -118,8 +118,7 @@ class Race:
     def _run(self, candidate: Candidate, split: HeldOut) -> None:
         """Run a candidate on a split, unless time or what is known speaks against."""
         first, hint, scout = not candidate.loss, candidate.hint, candidate.scout
-        late = time.perf_counter() > self.deadline
-        if late and candidate is not self.reference:
+        if candidate is not self.reference and self._is_late(candidate):
             candidate.out = "skipped: out of time"
         elif first and hint and not self._hints(hint):
             candidate.out = f"not tried: {hint.name} gains nothing"
@@ -128,6 +127,29 @@ class Race:
         else:
             candidate.run(split, self.table)
             self._leave_if_repeated(candidate)
+
+    def _is_late(self, candidate: Candidate) -> bool:
+        """Whether a run would leave too little time to fit the base to all rows.
+
+        A run takes as long as the last of the candidate, and a first one as long as
+        those of the reference.
+        """
+        if np.isinf(self.deadline):
+            return False
+        known = candidate if candidate.loss else self.reference
+        need = known.seconds / max(len(known.loss), 1)
+        left = self.deadline - time.perf_counter()
+        return left < need + self.final_seconds(self.reference)
+
+    def final_seconds(self, candidate: Candidate) -> float:
+        """Return how long the fit of a candidate to all rows is expected to take."""
+        if candidate.estimator.made_of():
+            return sum(self.final_seconds(c) for c in self.candidates if c.weight)
+        if not candidate.loss:
+            return 0.0
+        tested = sum(map(len, self.tests[: len(candidate.loss)])) / len(candidate.loss)
+        share = 1 - min(tested / len(self.table.X), 0.9)  # of the rows that trained it
+        return candidate.seconds / len(candidate.loss) / share
 
     def _hints(self, hint: Candidate) -> bool:
         """Whether a cheap candidate says that a dear one may have something to gain."""

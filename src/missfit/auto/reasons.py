@@ -17,7 +17,14 @@ from missfit.auto.race import CHOSEN, Candidate, Race
 from missfit.estimators.emlr import EMLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
-from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
+from missfit.evidence.worth import (
+    Fold,
+    Worth,
+    heldout_worth,
+    law_drops,
+    law_worth,
+    no_worth,
+)
 
 DROP_ROWS = 2_000  # rows that tell which feature is worth measuring, row by row
 
@@ -80,9 +87,15 @@ class Outcome(NamedTuple):
 
     def mechanism(self) -> Mechanism:
         """Return what the table tells of why values are missing."""
-        em = self.whole.fit(EMLR())
-        rows = rows_of(*self.whole.table[:4])
-        found = mechanism(rows, (em.mean_, em.covariance_))
+        em, table = self.whole.fit(EMLR()), self.whole.table
+        targets = table.objective.moment_targets(table.y).reshape(len(table.y), -1)
+        one = int(np.argmax(table.weight @ targets))  # of classes, the most frequent
+        d = table.X.shape[1]
+        kept = np.append(np.arange(d), d + one)
+        law = em.mean_[kept], em.covariance_[np.ix_(kept, kept)]
+        found = mechanism(
+            rows_of(table.X, targets[:, one], table.weight, table.groups), law
+        )
         return with_self_masking(found, self.self_masking())
 
     def self_masking(self) -> SelfMaskingTrial | None:
@@ -105,14 +118,17 @@ class Outcome(NamedTuple):
             gain.standard_error,
             winner.name if beaten else "",
             has_slopes,
+            race.table.objective.words.name,
         )
 
     def worth(self) -> Worth:
         """Return drops by the law of a linear model, on held-out rows of another."""
         kept, winner = self.parts.kept, self.winner.estimator
         objective = self.whole.table.objective
-        if not kept:
+        if not kept and objective.has_law_of_risk:
             return law_worth(risk_drops(self.whole, self.whole.fit(winner)))
+        if not self.splits:
+            return no_worth(self.whole.table.X.shape[1])
         folds = []
         for k, split in enumerate(self.splits):
             base = split.train.fit(winner)

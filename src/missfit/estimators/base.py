@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.estimators.streams import predict_chunks
 from missfit.gaussian.conditional import ScaledGaussian
+from missfit.gaussian.expected_features import ExpectedFeatures
 from missfit.tables.arrays import (
     is_within,
     refuse_beyond,
@@ -29,6 +30,8 @@ class NanEstimator(BaseEstimator, ABC):
     """A predictor that takes NaN in X, at fit and at predict."""
 
     is_linear = False  # one regression of y on complete X: can be the base of others
+    has_law = False  # answers `expected_features`
+    named_by_estimator = False  # whether the estimator inside says most of what it is
     predict: Callable[..., Any]
     n_features_in_: int
 
@@ -120,11 +123,17 @@ class NanEstimator(BaseEstimator, ABC):
         """Whether the fit sees rows: there is no `fit_moments`."""
         return not hasattr(self, "fit_moments")
 
+    @property
+    def costs_by_row(self) -> bool:
+        """Whether most of the cost of the fit is in proportion to the rows."""
+        return self.needs_rows
+
     def starts_from(self) -> Any:
-        """Return the predictor whose fit to the same moments this one starts from.
+        """Return the predictor whose fit to the same rows this one starts from.
 
         Where it is not None, ``fit_moments_given(fitted, moments)`` is the same as
-        `fit_moments`, without the time of that other fit.
+        `fit_moments`, without the time of that other fit; so is ``fit_rows_given`` for
+        a classifier, with the other fitted to the class indicators.
         """
         return None
 
@@ -182,6 +191,13 @@ class NanEstimator(BaseEstimator, ABC):
         that the model has no such law.
         """
         return []
+
+    def expected_features(self, X: NDArray[np.float64]) -> list[ExpectedFeatures]:
+        """Return the law of X given what is observed, for each component.
+
+        In the standard units of the model; only those with ``has_law`` know it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no law of X.")
 
     def risk_drops(self, X: Any) -> NDArray[np.float64] | None:
         """Return the drop in the risk, over rows X, if each feature were measured.

@@ -71,6 +71,7 @@ class ConditionalImputedLogistic(NanClassifier):
     [True, False]
     """
 
+    is_linear = True
     coef_: NDArray[np.float64]
     _law_: ScaledGaussian
 
@@ -92,11 +93,18 @@ class ConditionalImputedLogistic(NanClassifier):
         trial = self._trial()
         rows = trial._labelled_rows(X, y, sample_weight)
         target = indicators(rows.code, len(trial.classes_))
-        trial._law_ = EMLR().fit(rows.X, target, rows.weight).feature_law()
-        design = _Design.of(rows.X, trial._law_, rows.weight)
-        trial.alpha_ = _chosen_alpha(design, rows)
-        trial._keep(_fitted(design, rows, trial.alpha_), design)
+        trial._fit_given(trial.starts_from().fit(rows.X, target, rows.weight), rows)
         return self._become(trial)
+
+    def starts_from(self) -> EMLR:
+        """Return EMLR, whose law of X it takes."""
+        return EMLR()
+
+    def _fit_given(self, start: EMLR, rows: LabelledRows) -> None:
+        self._law_ = start.feature_law()
+        design = _Design.of(rows.X, self._law_, rows.weight)
+        self.alpha_ = _chosen_alpha(design, rows)
+        self._keep(_fitted(design, rows, self.alpha_), design)
 
     def _keep(self, fitted: _Scores, design: _Design) -> None:
         """Keep the coefficients in the units of the data."""

@@ -21,6 +21,7 @@ from missfit.gaussian.conditional import (
     regression_maps,
 )
 from missfit.gaussian.em import GaussianFit, PenalisedGaussian
+from missfit.gaussian.expected_features import ExpectedFeatures, expected_features
 from missfit.gaussian.mixture import (
     MixtureFit,
     MixtureLaw,
@@ -110,6 +111,8 @@ class PatternMixtureLR(PatternPredictor):
     >>> model.n_components_
     3
     """
+
+    has_law = True
 
     def __init__(
         self,
@@ -252,6 +255,16 @@ class PatternMixtureLR(PatternPredictor):
     def laws(self) -> list[tuple[ScaledGaussian, NDArray[np.float64]]]:
         """Return the Gaussian of X of each component, with its responsibilities."""
         return list(zip(self._laws_, self.responsibilities_.T, strict=True))
+
+    def expected_features(self, X: NDArray[np.float64]) -> list[ExpectedFeatures]:
+        """Return E[X | x_obs] and Cov(X | x_obs) of the rows of each component."""
+        groups = group_rows(np.isnan(X))
+        weight = self._row_weights(X, groups, groups.pattern_of_row())
+        found = []
+        for law, share in zip(self._laws_, weight.T, strict=True):
+            rows = np.flatnonzero(share > CERTAIN)
+            found.append(expected_features(law, X, rows, share[rows]))
+        return found
 
     def scout(self) -> PatternMixtureLR | None:
         """Return two components: a search for their number is most of the cost."""

@@ -23,6 +23,11 @@ from missfit.gaussian.conditional import (
 )
 from missfit.gaussian.covariances import regression_slopes
 from missfit.gaussian.em import PenalisedGaussian
+from missfit.gaussian.expected_features import (
+    ExpectedFeatures,
+    expected_given_mask,
+    spread_features,
+)
 from missfit.gaussian.few_rows import rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.gaussian.self_masking import (
@@ -104,6 +109,7 @@ class SelfMaskedLR(NanRegressor):
     """
 
     is_linear = True
+    has_law = True
     n_features_in_: int
     _y_ndim_: int
 
@@ -280,6 +286,12 @@ class SelfMaskedLR(NanRegressor):
     def why_not(self) -> str:
         """Without a sign of self-masking it is EMLR with more to learn."""
         return "" if self.self_masked_ else "no sign of self-masking"
+
+    def expected_features(self, X: NDArray[np.float64]) -> list[ExpectedFeatures]:
+        """Return E[X] and Cov(X) given x_obs and the mask, in standard units."""
+        used = np.flatnonzero(self._used_)
+        found = expected_given_mask(self._standard_, *self._curves_, X[:, used])
+        return [spread_features(found, used, X.shape[1])]
 
     def risk_drops(self, X: Any) -> NDArray[np.float64]:
         """Return the drop in the risk if each feature were always measured.

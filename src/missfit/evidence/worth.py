@@ -72,6 +72,11 @@ def law_worth(drops: NDArray[np.float64]) -> Worth:
     return Worth(drops, np.zeros_like(drops), BY_LAW)
 
 
+def no_worth(n_variables: int) -> Worth:
+    """Return the worth where too few rows could tell it."""
+    return Worth(np.zeros(n_variables), np.zeros(n_variables), "too few rows to tell")
+
+
 def law_drops(
     laws: Sequence[ScaledGaussian],
     shares: NDArray[np.float64],
