@@ -32,10 +32,17 @@ class Unseen:
         """Return how much lower the second losses are."""
         return self.table.gain(self.rows, loss, new_loss)
 
+    def gain_of(self, additions: list[NDArray]) -> Gain:
+        """Return what additions gain over the base at their best weights."""
+        return self.gain(self.base_loss, self.weighed(additions)[1])
+
+    def mean_loss(self) -> float:
+        """Return the mean loss of the base."""
+        return float(np.average(self.base_loss, weights=self.weight))
+
     def base_score(self) -> float:
         """Return the score of the base."""
-        loss = float(np.average(self.base_loss, weights=self.weight))
-        return self.table.objective.score(loss, self.unit)
+        return self.table.objective.score(self.mean_loss(), self.unit)
 
 
 class Stack(NamedTuple):

@@ -138,6 +138,22 @@ class NanEstimator(BaseEstimator, ABC):
         """
         return None
 
+    def made_of(self) -> list[Any]:
+        """Return the predictors whose fits to the same rows this one is made of.
+
+        Where there are some, ``of_fitted(models)`` is the same as `fit`, without the
+        time of their fits.
+        """
+        return []
+
+    def hinted_by(self) -> Any:
+        """Return a cheap predictor that gains nothing where this one gains nothing.
+
+        Where it does not predict held-out rows better than the first candidate of a
+        choice, this one is not fitted. None: there is no such sign.
+        """
+        return None
+
     def scout(self) -> Any:
         """Return a cheaper predictor of the same kind, or None.
 
