@@ -122,8 +122,8 @@ def _(model: HistGradientBoostingRegressor, rows: Rows) -> Target:
 
 @probabilities.register
 def _(model: HistGradientBoostingClassifier, rows: Rows) -> Value:
-    scores = tree_sum(flat_trees(model), rows.x)
-    if len(model.classes_) > 2:
+    scores, classes = tree_sum(flat_trees(model), rows.x), np.asarray(model.classes_)
+    if len(classes) > 2:
         return rows.graph.node("Softmax", scores, axis=-1)
     share = expit(scores)
     return rows.graph.joined([1.0 - share, share])
