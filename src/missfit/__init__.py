@@ -8,7 +8,8 @@
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
-- `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
+- `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once;
+  `missfit.MLPClassifier`, `NeuMissClassifier`: the same for classes.
 - `missfit.AutoClassifier`: the default for classes.
 - `missfit.PatternClassifier`, `PatternProbit`: linear predictors of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
         TableEncoder,
     )
     from missfit.moments.pattern_moments import PatternMoments
-    from missfit.networks import MLP, NeuMiss
+    from missfit.networks import MLP, MLPClassifier, NeuMiss, NeuMissClassifier
     from missfit.onnx_export.export import export
     from missfit.tables.chunks import TableFile
     from missfit.workflow.compared import compare
@@ -66,7 +67,9 @@ HOMES = {
     "AutoClassifier": "missfit.auto.classifier",
     "AutoRegressor": "missfit.auto.regressor",
     "MLP": "missfit.networks",
+    "MLPClassifier": "missfit.networks",
     "NeuMiss": "missfit.networks",
+    "NeuMissClassifier": "missfit.networks",
     "PatternMoments": "missfit.moments.pattern_moments",
     "TableFile": "missfit.tables.chunks",
     "compare": "missfit.workflow.compared",
@@ -107,7 +110,9 @@ __all__ = [
     "EMProbit",
     "ExpandedLR",
     "FactorizedLR",
+    "MLPClassifier",
     "NeuMiss",
+    "NeuMissClassifier",
     "PartialPooling",
     "PatternClassifier",
     "PatternMixtureLR",

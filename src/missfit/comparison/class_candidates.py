@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from missfit.auto.classifier import AutoClassifier
 from missfit.comparison.candidates import Candidate
 from missfit.estimators import (
     EMLR,
@@ -23,6 +24,7 @@ from missfit.estimators import (
     EMProbit,
     PatternClassifier,
     PatternMixtureLR,
+    PatternProbit,
     SelfMaskedLR,
 )
 from missfit.estimators.filled_columns import FilledColumnsClassifier
@@ -124,21 +126,29 @@ CLASS_CANDIDATES = [
         cost=10,
     ),
     Candidate(
-        "PatternClassifier(SelfMaskedLR)",
-        lambda _: PatternClassifier(SelfMaskedLR()),
-        "missfit.PatternClassifier(missfit.SelfMaskedLR())",
-        "values that hide themselves, a logistic link",
-        cost=100,
+        "PatternProbit(SelfMaskedLR)",
+        lambda _: PatternProbit(SelfMaskedLR()),
+        "missfit.PatternProbit(missfit.SelfMaskedLR())",
+        "values that hide themselves, a probit",
+        cost=30,
     ),
     Candidate(
-        "PatternClassifier(PatternMixtureLR)",
-        lambda seed: PatternClassifier(PatternMixtureLR(random_state=seed)),
-        "missfit.PatternClassifier(missfit.PatternMixtureLR(random_state={seed}))",
-        "a few Gaussians shared by the patterns, a logistic link",
-        cost=100,
+        "PatternProbit(PatternMixtureLR)",
+        lambda seed: PatternProbit(PatternMixtureLR(random_state=seed)),
+        "missfit.PatternProbit(missfit.PatternMixtureLR(random_state={seed}))",
+        "a few Gaussians shared by the patterns, a probit",
+        cost=30,
+    ),
+    Candidate(
+        "AutoClassifier",
+        lambda seed: AutoClassifier(random_state=seed),
+        "missfit.AutoClassifier(random_state={seed})",
+        "the default: a linear base, boosted where it pays",
+        cost=80,
+        takes_groups=True,
     ),
 ]
-CLASS_DEFAULT = "ConditionalImputedLogistic"
+CLASS_DEFAULT = "AutoClassifier"
 # what a comparison in a hurry tries: cheap, or the best on most tables
 CLASS_QUICK = (
     "majority class",
@@ -146,4 +156,5 @@ CLASS_QUICK = (
     "PatternClassifier(EMLR)",
     "ConditionalImputedLogistic",
     "HistGradientBoosting",
+    "AutoClassifier",
 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
 
 from missfit.auto.heldout import Gain
 from missfit.comparison.class_scores import (
@@ -112,6 +113,12 @@ class ClassTask(Task):
     def fit_target(self, y: NDArray) -> NDArray:
         """Return the places of the classes as whole numbers."""
         return y.astype(np.intp)
+
+    def fit(self, model: Any, X: NDArray, y: NDArray, **options: Any) -> Any:
+        """Fit a classifier; where all rows are of one class there is nothing to fit."""
+        if (y == y[0]).all():
+            return DummyClassifier().fit(X, self.fit_target(y))
+        return super().fit(model, X, y, **options)
 
     def predict(self, model: Any, X: NDArray) -> NDArray[np.float64]:
         """Return the probability of each class, also of those that the model never saw.

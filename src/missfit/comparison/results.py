@@ -258,7 +258,7 @@ class Comparison:
         losses = np.array([self.losses(trial) for trial in sound])
         value = task.scores_of_draws(self._bootstrap, self.y[rows], losses)
         sign = 1 if task.higher_is_better else -1
-        behind = sign * (value[:, [np.argmax(sign * value[0])]] - value)
+        behind = sign * (value[:, [np.argmax(sign * value[0])]] - value) + 0.0
         ends = np.quantile(value[1:], [0.025, 0.975], axis=0)
         gap = np.quantile(behind[1:], [0.025, 0.975], axis=0)
         error = behind[1:].std(axis=0)

@@ -128,9 +128,6 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         refuse_one_class(self.classes_, self._codes(rows.y), rows.weight)
         return super()._held_out(rows)
 
-    def _codes(self, labels: NDArray) -> NDArray[np.intp]:
-        return np.searchsorted(self.classes_, labels)
-
     def _predicted(self, fitted: Any, X: Any) -> NDArray[np.float64]:
         """Return a probability for each class, 0 for those that the fit did not see."""
         shares = np.asarray(fitted.predict_proba(X), dtype=np.float64)

@@ -19,7 +19,8 @@ from missfit.tables.reading import frame_columns, refuse_misfits
 from missfit.workflow.model_file import TableModel
 from missfit.workflow.predict import NAMES, decimals_of
 
-MOST_KEPT = 20_000  # patterns whose widths are kept: a few megabytes
+SHARE_DECIMALS = 6  # of a probability
+MOST_KEPT = 20_000  # patterns whose thresholds are kept: a few megabytes
 Rows = list[dict[str, Any]]
 
 
@@ -30,7 +31,8 @@ class Answer(NamedTuple):
     ----------
     rows : list of dict
         For each row its prediction and the ends of its interval; an end that is
-        infinite is None, since JSON has no infinity.
+        infinite is None, since JSON has no infinity. For a class: the most probable
+        one, the probability of each, and the set of those that are not ruled out.
     warnings : list of str
     """
 
@@ -55,8 +57,10 @@ class Answers:
     ):
         self.model, self.on_rows = model, on_rows
         self.known = [*model.columns, model.target]
-        self.decimals = decimals_of(model)
-        self._widths: dict[bytes, float] = {}
+        labels = getattr(model.regressor, "classes_", None)
+        self.classes = None if labels is None else labels.tolist()
+        self.decimals = decimals_of(model) if labels is None else None
+        self._kept: dict[bytes, float] = {}
 
     def of_jobs(self, jobs: Sequence[Rows]) -> list[Answer | Exception]:
         """Answer the rows of several requests at once, each as if it were alone.
@@ -136,13 +140,19 @@ class Answers:
         return X, [*_misfit_warnings(misfits), *_level_warnings(unknown)]
 
     def _predicted(self, X: NDArray[np.float64]) -> list[dict[str, Any]]:
-        """Return predictions and ends of intervals, rounded as in a CSV file."""
+        """Return what is said of each row."""
         try:
-            center = self.model.regressor.predict(X)
+            with_shares = self.classes is not None
+            said = self._classified(X) if with_shares else self._numbers(X)
         except ValueError as error:  # numbers whose squares overflow
             raise RefusedError(422, str(error)) from error
         self.on_rows(X)
-        width = self._half_widths(missing_mask(X))
+        return said
+
+    def _numbers(self, X: NDArray[np.float64]) -> list[dict[str, Any]]:
+        """Return predictions and ends of intervals, rounded as in a CSV file."""
+        center = self.model.regressor.predict(X)
+        width = self._thresholds(missing_mask(X))
         values = np.column_stack([center, center - width, center + width])
         if self.decimals is not None:
             values = np.round(values, self.decimals) + 0.0  # no -0.0
@@ -155,21 +165,47 @@ class Answers:
             for row, is_fine in zip(values.tolist(), finite.tolist(), strict=True)
         ]
 
-    def _half_widths(self, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return half the widths of intervals, of new patterns all at once."""
+    def _classified(self, X: NDArray[np.float64]) -> list[dict[str, Any]]:
+        """Return the most probable class, all probabilities, and the set of classes."""
+        fitted: Any = self.model.regressor
+        shares = fitted.predict_proba(X)
+        inside = 1 - shares <= self._thresholds(missing_mask(X))[:, None]
+        best = shares.argmax(axis=1).tolist()
+        labels = self.classes or []
+        return [
+            {
+                NAMES[0]: labels[k],
+                "probabilities": dict(zip(map(str, labels), row, strict=True)),
+                "set": [
+                    label for label, is_in in zip(labels, ins, strict=True) if is_in
+                ],
+            }
+            for k, row, ins in zip(
+                best,
+                np.round(shares, SHARE_DECIMALS).tolist(),
+                inside.tolist(),
+                strict=True,
+            )
+        ]
+
+    def _thresholds(self, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return half the widths of intervals, or the scores that end sets of classes.
+
+        Those of new patterns are computed all at once, and kept.
+        """
         groups = group_rows(mask)
         keys = pattern_keys(groups.patterns).tolist()
-        kept = self._widths
+        kept = self._kept
         if len(kept) + len(keys) > MOST_KEPT:
             kept = {}
         new = [p for p, key in enumerate(keys) if key not in kept]
         if new:
-            regressor = self.model.regressor
-            found, _ = regressor.half_widths(groups.patterns[new], [regressor.alpha])
+            fitted = self.model.regressor
+            found, _ = fitted.thresholds(groups.patterns[new], [fitted.alpha])
             names = [keys[p] for p in new]
             # another dict, since two threads may be here at once
             kept = kept | dict(zip(names, found[0].tolist(), strict=True))
-            self._widths = kept
+            self._kept = kept
         widths = np.array([kept[key] for key in keys])
         return widths[groups.pattern_of_row()]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -83,7 +85,9 @@ class Service:
         async with self.reader.body(request) as body:
             answer = await self._answer(body, kind)
         if CSV in request.headers.get("accept", ""):
-            return PlainTextResponse(_as_csv(answer), media_type=CSV)
+            return PlainTextResponse(
+                _as_csv(answer, self.answers.classes), media_type=CSV
+            )
         content = {"predictions": answer.rows, "warnings": answer.warnings}
         return json_response(content)
 
@@ -141,6 +145,7 @@ class Service:
         ]
         content = {
             "target": self.model.target,
+            "classes": self.answers.classes,
             "predictor": self.model.predictor,
             "coverage": 1 - self.model.regressor.alpha,
             "rows": plain["rows"],
@@ -202,13 +207,17 @@ async def _not_here(request: Request, error: Exception) -> Response:
     return response
 
 
-def _as_csv(answer: Answer) -> str:
-    """Return predictions as the lines of a CSV file."""
-    lines = [",".join(NAMES)]
-    for row in answer.rows:
-        values = [
-            INFINITE.get(name, "") if row[name] is None else repr(row[name])
-            for name in NAMES
-        ]
-        lines.append(",".join(values))
-    return "\n".join([*lines, ""])
+def _as_csv(answer: Answer, classes: list[Any] | None) -> str:
+    """Return predictions as the CSV file that the command would write."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if classes is None:
+        writer.writerow(NAMES)
+        for row in answer.rows:
+            ends = [INFINITE.get(k, "") if v is None else v for k, v in row.items()]
+            writer.writerow(ends)
+    else:
+        writer.writerow([NAMES[0], *(f"probability_{label}" for label in classes)])
+        for row in answer.rows:
+            writer.writerow([row[NAMES[0]], *row["probabilities"].values()])
+    return text.getvalue()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from missfit.evidence.next_value import NextValue, next_value
 from missfit.moments.patterns import pattern_keys
 from missfit.workflow.model_file import TableModel
+from missfit.workflow.model_loss import ModelLoss
 
 MOST_KEPT = 2_000  # patterns whose answer is kept
 
@@ -23,7 +24,8 @@ class Asking:
     """
 
     def __init__(self, model: TableModel):
-        self.model = model
+        self.model, self.loss = model, ModelLoss(model)
+        self.name = self.loss.name.lower().replace("-", "_")
         self._kept: dict[bytes, NextValue] = {}
 
     def of_row(self, X: NDArray[np.float64]) -> dict[str, Any]:
@@ -37,41 +39,30 @@ class Asking:
         Returns
         -------
         dict
-            "rmse" is the root mean squared error of rows with the same fields missing;
-            "ask" lists the fields that lower it, the best first, each with the error
-            that is expected once it is known.
+            "rmse" (for classes "log_loss") is the error of rows with the same fields
+            missing; "ask" lists the fields that lower it, the best first, each with the
+            error that is expected once it is known.
         """
         found = self._of_pattern(self.model.encoder.mask(X)[0])
         fields = [
             {
                 "column": self.model.columns[j],
-                "rmse": _root(found.now - found.drops[j]),
+                self.name: self._shown(found.now - found.drops[j]),
             }
             for j in found.ranked()
         ]
-        return {"rmse": _root(found.now), "ask": fields}
+        return {self.name: self._shown(found.now), "ask": fields}
 
     def _of_pattern(self, pattern: NDArray[np.bool_]) -> NextValue:
         key = pattern_keys(pattern[None]).tolist()[0]
         if key not in self._kept:
-            regressor = self.model.regressor
-            y = regressor.calibration_targets_
-
-            def losses(X: NDArray, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-                return (regressor.predict(X) - y[rows]) ** 2
-
-            found = next_value(
-                losses,
-                regressor.calibration_rows_,
-                self.model.encoder.variables_,
-                pattern,
-            )
+            loss = self.loss
+            found = next_value(loss.of_rows, loss.X, loss.variables, pattern)
             if len(self._kept) >= MOST_KEPT:
                 self._kept = {}
             self._kept[key] = found
         return self._kept[key]
 
-
-def _root(loss: float) -> float:
-    """Return the root of a mean squared error, to the digits that it is known to."""
-    return float(f"{np.sqrt(max(loss, 0.0)):.3g}")
+    def _shown(self, mean: float) -> float:
+        """Return an error to the digits that it is known to."""
+        return float(f"{max(0.0, self.loss.shown(mean)):.3g}")

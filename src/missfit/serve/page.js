@@ -26,20 +26,32 @@
     place(list).append(line);
   };
 
+  const sure = (said) => {
+    const share = answer.dataset.coverage;
+    if ("rmse" in said) {
+      const low = said.lower === null ? "minus infinity" : said.lower;
+      const high = said.upper === null ? "infinity" : said.upper;
+      return `${share} interval: ${low} to ${high}.`;
+    }
+    const each = Object.entries(said.probabilities).map(([k, p]) => `${k} ${p}`);
+    const set = said.set.length ? said.set.join(", ") : "none";
+    return `Probabilities: ${each.join(", ")}. ${share} set: ${set}.`;
+  };
+
   const show = (said) => {
     clear();
     for (const warning of said.warnings) item("warnings", warning);
     place("prediction").textContent = `${answer.dataset.target}: ${said.prediction}`;
-    const end = (value, infinite) => (value === null ? infinite : value);
+    const name = "rmse" in said ? "rmse" : "log_loss";
     place("interval").textContent =
-      `${answer.dataset.coverage} interval: ${end(said.lower, "minus infinity")} to ` +
-      `${end(said.upper, "infinity")}. The typical error of such rows is ${said.rmse}.`;
+      `${sure(said)} The typical error of such rows is ${said[name]}.`;
     if (!said.ask.length) {
       place("next").textContent = "No missing field is known to be worth asking for.";
       return;
     }
     place("next").textContent = "Worth asking for next, and the typical error then:";
-    for (const one of said.ask.slice(0, 5)) item("fields", `${one.column}: ${one.rmse}`);
+    for (const one of said.ask.slice(0, 5))
+      item("fields", `${one.column}: ${one[name]}`);
     form.elements.namedItem(said.ask[0].column)?.classList.add("ask");
   };
 

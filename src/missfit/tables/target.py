@@ -108,18 +108,22 @@ def _classes(column: Column, one: ColumnReading) -> Target:
     if one.kind == "number":
         return _of_numbers(one.numbers(column).values)
     if one.kind == "boolean":
-        values = one.numbers(column).values
-        seen = np.unique(values[~np.isnan(values)]).astype(int)
-        labels = _words(column, one) if not column.typed else (False, True)
-        place = np.searchsorted(seen, np.where(np.isnan(values), seen[0], values))
-        codes = np.where(np.isnan(values), np.nan, place)
-        return Target(codes, tuple(labels[k] for k in seen))
+        return _of_truths(one.numbers(column).values, _words(column, one))
     column = column.as_objects()
     levels = one.levels(column)
     classes = sorted({level for level in levels if level is not None})
     place = {level: float(k) for k, level in enumerate(classes)}
     codes = np.array([np.nan if v is None else place[v] for v in levels])
     return Target(codes[column.codes], tuple(classes))
+
+
+def _of_truths(values: NDArray[np.float64], words: tuple[Any, Any]) -> Target:
+    """Return truth values as classes, called by the words for no and for yes."""
+    seen = np.unique(values[~np.isnan(values)]).astype(int)
+    classes = sorted(words[k] for k in seen)
+    place = np.array([classes.index(w) if w in classes else 0 for w in words], float)
+    known = np.where(np.isnan(values), 0, values).astype(int)
+    return Target(np.where(np.isnan(values), np.nan, place[known]), tuple(classes))
 
 
 def _of_numbers(values: NDArray[np.float64]) -> Target:
@@ -134,7 +138,9 @@ def _of_numbers(values: NDArray[np.float64]) -> Target:
 
 
 def _words(column: Column, one: ColumnReading) -> tuple[Label, Label]:
-    """Return how no and yes are written most often in a column of objects."""
+    """Return how no and yes are written most often."""
+    if column.typed:
+        return False, True
     numbers, _ = one.distinct(column.values)
     found: list[Counter[Label]] = [Counter(), Counter()]
     for value, number, rows in zip(

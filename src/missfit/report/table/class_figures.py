@@ -14,7 +14,7 @@ from missfit.report.table.figures import CHOSEN, HALF, OURS, RIVAL, empty_figure
 from missfit.study.figures.panels import plain
 
 # from few to many variables missing; they differ in lightness too
-GROUPS = ("#2b6cb0", "#2f855a", "#c05621", "#97266d")
+GROUPS = ("#2b6cb0", "#2f855a", "#c05621", "#6b46c1")
 OTHERS = ("#2b6cb0", "#2f855a", "#6b46c1")
 MOST_POINTS = 150  # of a ROC curve: more are not seen
 

@@ -48,10 +48,11 @@ def worth_of_measuring(comparison: Comparison, diagnosis: Diagnosis) -> str:
     best = ranked[0]
     unit, words = comparison.task.unit(comparison.y), comparison.task.words
     gain, error = worth.drops[best] / unit, worth.standard_errors[best] / unit
-    spread = f" ± {error:.3f}" if error else ""
+    form = ".3f" if comparison.task.higher_is_better else ".4f"
+    spread = f" ± {error:{form}}" if error else ""
     also = ", by" if not comparison.task.higher_is_better else ", and R2 would rise by"
     return (
         f"If {comparison.names[best]} were always measured, the {words.risk} would "
         f"fall by about {worth.drops[best] / diagnosis.risk:.1%}{also} "
-        f"{gain:.3f}{spread}. Found {worth.method}."
+        f"{gain:{form}}{spread}. Found {worth.method}."
     )
