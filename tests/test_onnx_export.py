@@ -13,7 +13,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -80,6 +80,7 @@ CLASSIFIERS = [
     PatternClassifier(ConstantImputedLR()),
     PatternProbit(EMLR()),
     PatternProbit(PatternMixtureLR(n_components=2, random_state=0, max_iter=30)),
+    make_pipeline(SimpleImputer(add_indicator=True), LogisticRegression(C=0.1)),
     HistGradientBoostingClassifier(max_iter=10, random_state=0),
 ]
 

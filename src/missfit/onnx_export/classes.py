@@ -135,6 +135,14 @@ def normalised(g: Graph, shares: Value, n_shares: int) -> Value:
     return shares / (shares @ np.ones((n_shares, 1)))
 
 
+def shares_of_scores(scores: Value, classes: Any) -> Value:
+    """Return the probabilities of the log-odds of the second class, or of a softmax."""
+    if len(classes) > 2:
+        return scores.graph.node("Softmax", scores, axis=-1)
+    share = expit(scores)
+    return scores.graph.joined([1.0 - share, share])
+
+
 def both_shares(g: Graph, share: Value) -> Value:
     """Return the probabilities of two classes from that of the second, (n, 1)."""
     share = g.node("Min", g.node("Max", share, CERTAIN), 1 - CERTAIN)

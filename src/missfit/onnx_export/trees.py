@@ -11,10 +11,10 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
+from missfit.auto.flat_classifier import FlatClassifier
 from missfit.auto.trees import LEAF, FlatTrees
-from missfit.estimators.filled_columns import FilledColumns
-from missfit.onnx_export.classes import probabilities
-from missfit.onnx_export.distributions import expit
+from missfit.estimators.filled_columns import FilledColumns, FilledColumnsClassifier
+from missfit.onnx_export.classes import probabilities, shares_of_scores
 from missfit.onnx_export.graph import LEARNING, Value
 from missfit.onnx_export.problems import ExportError
 from missfit.onnx_export.rows import Rows
@@ -122,16 +122,24 @@ def _(model: HistGradientBoostingRegressor, rows: Rows) -> Target:
 
 @probabilities.register
 def _(model: HistGradientBoostingClassifier, rows: Rows) -> Value:
-    scores, classes = tree_sum(flat_trees(model), rows.x), np.asarray(model.classes_)
-    if len(classes) > 2:
-        return rows.graph.node("Softmax", scores, axis=-1)
-    share = expit(scores)
-    return rows.graph.joined([1.0 - share, share])
+    return shares_of_scores(tree_sum(flat_trees(model), rows.x), model.classes_)
+
+
+@probabilities.register
+def _(model: FlatClassifier, rows: Rows) -> Value:
+    return shares_of_scores(tree_sum(model.trees, rows.x), model.classes_)
 
 
 @predicted.register
 def _(model: FilledColumns, rows: Rows) -> Target:
-    if not len(model.columns_):  # fitted to one column of zeros
-        rows = Rows(rows.filled() @ np.zeros((rows.n_features, 1)), 1)
-        return predicted(model.estimator_, rows)
-    return predicted(model.estimator_, rows.take(model.columns_))
+    return predicted(model.estimator_, _filled(model.columns_, rows))
+
+
+@probabilities.register
+def _(model: FilledColumnsClassifier, rows: Rows) -> Value:
+    return probabilities(model.estimator_, _filled(model.columns_, rows))
+
+
+def _filled(columns: NDArray[np.intp], rows: Rows) -> Rows:
+    """Return rows of some columns, or of one of zeros where there are none."""
+    return rows.take(columns) if len(columns) else Rows(rows.repeated(0.0), 1)
