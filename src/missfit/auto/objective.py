@@ -66,6 +66,8 @@ class Objective(ABC):
         What each flexible candidate is tried on.
     kind, such_as : str
         Which candidates can be given, in words and by an example.
+    earned : float
+        Paired standard errors that a part must gain, for its rounds were chosen too.
     has_law_of_risk : bool
         Whether the loss of a linear model follows from its Gaussian law.
     """
@@ -74,6 +76,7 @@ class Objective(ABC):
     tasks: ClassVar[tuple[Task, ...]]
     kind: ClassVar[str]
     such_as: ClassVar[str]
+    earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
 
     @abstractmethod
@@ -139,6 +142,7 @@ class SquaredError(Objective):
     tasks = (Task("residuals", True, True), Task("y", False, False))
     kind = "regressors"
     such_as = "[EMLR(), HistGradientBoostingRegressor()]"
+    earned = 1.5
     has_law_of_risk = True
 
     def takes(self, candidate: Any) -> bool:
