@@ -32,7 +32,17 @@ def excess_of(model, law):
     return excess(model, BayesClassifier(law), law.sample(5_000, random_state=1)[0])
 
 
-@parametrize_with_checks([AutoClassifier(QUICK, random_state=0)])
+# Folds of repeated rows are not the folds of weighted rows, and the bins of boosting
+# do not know of weights: scikit-learn marks HistGradientBoostingClassifier alike.
+NOT_EQUIVALENT = {
+    "check_sample_weight_equivalence_on_dense_data": "folds and bins are of rows"
+}
+
+
+@parametrize_with_checks(
+    [AutoClassifier(QUICK, random_state=0)],
+    expected_failed_checks=lambda _: NOT_EQUIVALENT,
+)
 def test_scikit_learn_s_own_suite(estimator, check):
     check(estimator)
 

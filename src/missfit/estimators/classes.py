@@ -64,7 +64,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         weight = self._row_weights(code, sample_weight)
         present = np.bincount(code, weight, minlength=len(self.classes_)) > 0
         if present.sum() < 2:
-            only = self.classes_[int(np.argmax(present))]
+            only = self.classes_[[int(np.argmax(present))]].tolist()[0]
             raise ValueError(
                 f"y holds only one class, {only!r}; a classifier needs rows of at "
                 "least two classes."
