@@ -120,12 +120,18 @@ class Race:
         if not rivals:
             return
         best = min(rivals, key=self.mean_loss)
-        found = self.gain(candidate, rivals[0])
-        if found.wins() and found.value > self.gain(best, rivals[0]).value / 3:
+        rival = self._rival_of_scout(candidate, rivals)
+        found = self.gain(candidate, rival)
+        if found.wins() and found.value > self.gain(best, rival).value / 3:
             candidate.loss = []
             candidate.run(split, self.table)
         else:
             candidate.out = f"behind with {scout.name}"
+
+    def _rival_of_scout(self, candidate: Candidate, rivals: list[Candidate]):
+        """Return whom a scout must beat: the rival it names, or the first."""
+        named = repr(candidate.estimator.scout_rival())
+        return next((r for r in rivals if repr(r.estimator) == named), rivals[0])
 
     def _compare_parts(self, rival, candidate: Candidate, split: HeldOut) -> None:
         """Give a candidate the loss of the reference, less its gain by a part of rows.

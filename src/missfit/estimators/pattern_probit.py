@@ -185,8 +185,9 @@ class PatternProbit(NanClassifier):
         return self._on(self.estimator.scout())
 
     def scout_rival(self) -> Any:
-        """Return a probit on what that scout must beat, if it says so."""
-        return self._on(self.estimator.scout_rival())
+        """Return a probit on what that scout must beat, or on what it starts from."""
+        rival = self.estimator.scout_rival()
+        return self._on(self.estimator.starts_from() if rival is None else rival)
 
     def _on(self, other: Any) -> Any:
         copy: Any = clone(self)
@@ -194,6 +195,8 @@ class PatternProbit(NanClassifier):
 
     def why_not(self) -> str:
         """Say why the law of X has nothing to add to simpler ones."""
+        if self.estimator_.law_without_target and len(self.estimator_.laws()) == 1:
+            return "one component"
         return self.estimator_.why_not()
 
     def self_masking_found(self) -> bool | None:
