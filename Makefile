@@ -26,7 +26,7 @@ test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt \
-	  --editable ".[all]" hypothesis polars pytest pytest-xdist
+	  --editable ".[all]" hypothesis onnxruntime polars pytest pytest-xdist
 	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --ignore tests/test_docs.py \
 	  -W ignore::DeprecationWarning -W ignore::FutureWarning
 

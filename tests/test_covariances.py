@@ -5,6 +5,7 @@ from scipy import linalg
 from conftest import random_cov
 from missfit.gaussian.covariances import (
     LARGE,
+    SWEPT_MATRICES,
     MANY,
     at_least,
     inverse_of_positive,
@@ -61,11 +62,11 @@ def test_columns_set_apart_are_independent_of_variance_one(rng):
     np.testing.assert_array_equal(apart[rest], cov[rest])
 
 
-@pytest.mark.parametrize("size", [5, LARGE + 8])
-def test_inverses_by_cholesky_factors_are_numpys(rng, size):
-    stack = np.stack([random_cov(rng, size) for _ in range(6)]).reshape(
-        2, 3, size, size
-    )
+# swept all at once, by factors all at once, by LAPACK one by one
+@pytest.mark.parametrize(("n", "size"), [(SWEPT_MATRICES, 5), (3, 5), (3, LARGE + 8)])
+def test_inverses_of_a_batch_are_numpys(rng, n, size):
+    stack = np.stack([random_cov(rng, size) for _ in range(2 * n)])
+    stack = stack.reshape(2, n, size, size)
     inverse, log_det = inverse_of_positive(stack)
     np.testing.assert_allclose(inverse, np.linalg.inv(stack), rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(log_det, np.linalg.slogdet(stack)[1], rtol=1e-9)

@@ -176,9 +176,9 @@ def test_an_amputed_table_has_the_regret_to_the_law_that_is_given(rng):
     )
 
 
-def test_the_regret_for_a_class_is_to_its_probability():
+def test_the_regret_for_a_class_predicted_as_a_number_is_to_its_probability():
     law = Probit(published("mixture1", 4), 1.0)
-    found = missfit.compare(law, n=200, only=["ConstantImputedLR"])
+    found = missfit.compare(law, n=200, only=["ConstantImputedLR"], task="number")
     X, label = law.sample(200, random_state=0)
     best = r2_score(label, BayesClassifier(law).predict_proba(X)[:, 1])
     assert found.bayes_r2 == pytest.approx(best, abs=1e-9)

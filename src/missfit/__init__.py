@@ -2,16 +2,19 @@
 
 - `missfit.compare`, `fit_table`, `load_model`: which predictor for a table, a model of
   it, and a model from its file; for frames, files and arrays.
+- `missfit.export`: a fitted model as an ONNX file, exact for every missing pattern.
 - `missfit.AutoRegressor`: the default; picks among the others, says what and why.
 - `missfit.ConditionalImputedLR`: conditional expectations, indicators, ridge.
 - `missfit.ConstantImputedLR`, `FactorizedLR`, `ExpandedLR`, `EMLR`, `MICELR`,
   `PatternMixtureLR`, `SelfMaskedLR`: scikit-learn regressors that take NaN at fit and
   at predict.
-- `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once.
+- `missfit.MLP`, `NeuMiss`: networks in JAX, many trained at once;
+  `missfit.MLPClassifier`, `NeuMissClassifier`: the same for classes.
 - `missfit.AutoClassifier`: the default for classes.
 - `missfit.PatternClassifier`, `PatternProbit`: linear predictors of them, for classes.
 - `missfit.TableEncoder`: columns of any kind to numbers, one mask bit per variable.
-- `missfit.ConformalRegressor`: intervals calibrated for each missing pattern.
+- `missfit.ConformalRegressor`, `ConformalClassifier`: intervals, and sets of classes,
+  calibrated for each missing pattern.
 - `missfit.PartialPooling`: any of them, corrected pattern by pattern where rows say so.
 - `missfit.PatternMoments`: rows with holes, reduced to moments per missing pattern.
 - `missfit.TableFile`: some columns of a file, to fit from and to predict.
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
         MICELR,
         ConditionalImputedLogistic,
         ConditionalImputedLR,
+        ConformalClassifier,
         ConformalRegressor,
         ConstantImputedLR,
         EMProbit,
@@ -50,7 +54,8 @@ if TYPE_CHECKING:
         TableEncoder,
     )
     from missfit.moments.pattern_moments import PatternMoments
-    from missfit.networks import MLP, NeuMiss
+    from missfit.networks import MLP, MLPClassifier, NeuMiss, NeuMissClassifier
+    from missfit.onnx_export.export import export
     from missfit.tables.chunks import TableFile
     from missfit.workflow.compared import compare
     from missfit.workflow.fit import fit_table
@@ -62,10 +67,13 @@ HOMES = {
     "AutoClassifier": "missfit.auto.classifier",
     "AutoRegressor": "missfit.auto.regressor",
     "MLP": "missfit.networks",
+    "MLPClassifier": "missfit.networks",
     "NeuMiss": "missfit.networks",
+    "NeuMissClassifier": "missfit.networks",
     "PatternMoments": "missfit.moments.pattern_moments",
     "TableFile": "missfit.tables.chunks",
     "compare": "missfit.workflow.compared",
+    "export": "missfit.onnx_export.export",
     "fit_table": "missfit.workflow.fit",
     "load_model": "missfit.workflow.model_file",
 }
@@ -96,12 +104,15 @@ __all__ = [
     "AutoRegressor",
     "ConditionalImputedLR",
     "ConditionalImputedLogistic",
+    "ConformalClassifier",
     "ConformalRegressor",
     "ConstantImputedLR",
     "EMProbit",
     "ExpandedLR",
     "FactorizedLR",
+    "MLPClassifier",
     "NeuMiss",
+    "NeuMissClassifier",
     "PartialPooling",
     "PatternClassifier",
     "PatternMixtureLR",
@@ -113,6 +124,7 @@ __all__ = [
     "bayes",
     "compare",
     "estimators",
+    "export",
     "fit_table",
     "load_model",
     "simulate",

@@ -193,16 +193,15 @@ def _check_out(out: Path, data: str) -> None:
 
 def _options(arguments) -> CompareOptions:
     """Return what the command line says about the comparison."""
-    from missfit.comparison.candidates import QUICK
     from missfit.comparison.options import CompareOptions
 
     quick = arguments.quick
-    only = names(arguments.only) or (QUICK if quick else ())
     return CompareOptions(
         reading=read_options(arguments),
         group=arguments.group,
         time=arguments.time,
-        only=only,
+        only=names(arguments.only),
+        quick=quick,
         skip=names(arguments.skip),
         n_folds=arguments.folds or (QUICK_FOLDS if quick else 5),
         max_rows=arguments.rows or (QUICK_ROWS if quick else 20_000),

@@ -1,11 +1,11 @@
-"""The predictors that are compared on a table: those of the library and their rivals.
+"""The predictors of numbers that are compared on a table: ours and their rivals.
 
 Each is made anew for a seed, takes numbers with NaN and predicts numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,13 +240,18 @@ def choosing_forward(one: Candidate) -> Candidate:
 
 
 def candidate(name: str) -> Candidate:
-    """Return the candidate of this name.
+    """Return the predictor of numbers that has this name.
 
     >>> candidate("EMLR").make(0)
     EMLR()
     """
-    for one in CANDIDATES:
+    return named(name, CANDIDATES)
+
+
+def named(name: str, candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate that has this name."""
+    for one in candidates:
         if one.name == name:
             return one
-    names = ", ".join(repr(one.name) for one in CANDIDATES)
+    names = ", ".join(repr(one.name) for one in candidates)
     raise ValueError(f"{name!r} is no predictor known here; choose one of {names}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -50,15 +50,17 @@ class Diagnosis:
     worth : Worth
         How much the error would fall if a variable were always measured.
     risk : float
-        The mean squared error that the drops of ``worth`` are a share of.
+        The mean squared error, or log-loss, that the drops of ``worth`` are a share of.
     curve : list of CurvePoint
         The learning curve of the recommended predictor.
     coverage : list of tuple
-        Coverage asked for and actual coverage of the intervals.
+        Coverage asked for and actual coverage of the intervals; empty for classes,
+        which have none.
     coverage_by_count : list of tuple
         Number of missing variables, rows, coverage and median width of 90 % intervals.
     importance : Importance
-        How far R2 falls if a variable is permuted in rows that were not seen.
+        How much worse the score is if a variable is permuted in rows that were not
+        seen.
     """
 
     by_count: list[GroupError]
@@ -92,8 +94,10 @@ def diagnose(
     seconds : float
         The time limit of the permutation importance, and of what is fitted for it.
     """
-    intervals = conformal(comparison)
-    coverage, by_count = interval_coverage(comparison, intervals)
+    intervals = conformal(comparison) if comparison.task.classes is None else None
+    coverage, by_count = [], []
+    if intervals is not None:
+        coverage, by_count = interval_coverage(comparison, intervals)
     models = fold_models(comparison, intervals, seconds=seconds)
     law = _law(comparison)
     found = why_missing(comparison, law)
@@ -114,7 +118,7 @@ def _law(comparison: Comparison) -> EMLR:
     """Return one Gaussian of (X, y), fitted by EM to all rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return EMLR().fit(comparison.X, comparison.y)
+        return EMLR().fit(comparison.X, comparison.rows.y)
 
 
 def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
@@ -152,7 +156,7 @@ class MaskEvidence(NamedTuple):
 
 def mask_evidence(comparison: Comparison, found: Mechanism) -> list[MaskEvidence]:
     """Return the evidence for each variable that is missing in some rows."""
-    mask, y = comparison.mask, comparison.y
+    mask, y = comparison.mask, comparison.rows.y
     p = found.target_p
     auc = mask_aucs(comparison.rows, comparison.seed)
     spread = y.std() or 1.0
@@ -180,7 +184,7 @@ def self_masking_trial(comparison: Comparison) -> SelfMaskingTrial | None:
     if not {"SelfMaskedLR", "EMLR"} <= set(linear) or not comparison.mask.any():
         return None
     gain = comparison.gain("SelfMaskedLR", over="EMLR")
-    best = max(linear, key=lambda name: comparison.scores[name].r2)
+    best = min(linear, key=lambda name: comparison.scores[name].behind)
     ahead = comparison.gain(best, over="SelfMaskedLR")
     beaten_by = best if ahead.wins(BEATEN) else ""
     return SelfMaskingTrial("EMLR", gain.value, gain.standard_error, beaten_by)
@@ -195,10 +199,10 @@ def worth_of_measuring(
 ) -> tuple[Worth, float]:
     """Return what measuring each variable always would save, and the error now.
 
-    If the recommended predictor is linear, this is found from one Gaussian of (X, y),
-    and the error is the mean of Var(y | x_obs). Otherwise it is found by hiding values
-    in rows that the predictor has not seen, and the error is that of the
-    cross-validation.
+    If the recommended predictor is linear and predicts numbers, this is found from one
+    Gaussian of (X, y), and the error is the mean of Var(y | x_obs). Otherwise it is
+    found by hiding values in rows that the predictor has not seen, and the error is
+    that of the cross-validation.
 
     Parameters
     ----------
@@ -209,12 +213,15 @@ def worth_of_measuring(
         The recommended predictor; it is fitted here where it is needed and not given.
     """
     one = comparison.trial(comparison.recommended)
-    if not _is_linear(comparison, one):
+    task = comparison.task
+    if task.classes is not None or not _is_linear(comparison, one):
         models = models or fold_models(comparison)
-        if getattr(models[0].model, "parts_", True):  # AutoRegressor may be linear, too
-            folds = [model.fold() for model in models]
-            worth = heldout_worth(comparison.rows, folds, comparison.seed)
-            return worth, float((comparison.errors(one) ** 2).mean())
+        # AutoRegressor may be linear, too
+        if task.classes is not None or getattr(models[0].model, "parts_", True):
+            folds = [model.fold(task) for model in models]
+            rows = replace(comparison.rows, y=comparison.y)
+            worth = heldout_worth(rows, folds, comparison.seed, task.loss)
+            return worth, float(comparison.losses(one).mean())
     return _worth_by_law(comparison, law)
 
 

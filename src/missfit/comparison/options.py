@@ -32,6 +32,9 @@ class CompareOptions:
     only, skip : sequence of str
         Names of the candidates that are tried (all if empty), and of those that are
         not.
+    quick : bool
+        Whether only a few candidates are tried, where ``only`` names none: those that
+        are cheap, or the best on most tables.
     n_folds : int
         Number of folds of the cross-validation.
     max_rows : int
@@ -65,6 +68,7 @@ class CompareOptions:
     seed: int = 0
     all_folds: bool = False
     budget: float | None = None
+    quick: bool = False
 
     def seconds_for(self, n_rows: int, n_columns: int) -> float | None:
         """Return how long the comparison of such a table may take, None for any time.

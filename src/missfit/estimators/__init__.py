@@ -4,6 +4,7 @@ from missfit.estimators.conditional_imputed_logistic import (
     ConditionalImputedLogistic,
 )
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
+from missfit.estimators.conformal_classifier import ConformalClassifier
 from missfit.estimators.conformal_regressor import ConformalRegressor
 from missfit.estimators.constant_imputed_lr import ConstantImputedLR
 from missfit.estimators.em_probit import EMProbit
@@ -24,6 +25,7 @@ __all__ = [
     "MICELR",
     "ConditionalImputedLR",
     "ConditionalImputedLogistic",
+    "ConformalClassifier",
     "ConformalRegressor",
     "ConstantImputedLR",
     "EMProbit",

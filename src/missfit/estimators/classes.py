@@ -45,8 +45,20 @@ class NanClassifier(ClassifierMixin, NanEstimator):
     classes_: NDArray
     class_weight: Any = None
 
-    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-        """Return validated rows, and remember the features and the classes."""
+    def _labelled_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        known: NDArray | None = None,
+        reset: bool = True,
+    ) -> LabelledRows:
+        """Return validated rows, and remember the features and the classes.
+
+        Where the classes are known beforehand, all labels must be among them; without
+        ``reset`` the features are compared with those of before.
+        """
         self._refuse_chunks(X)
         X, y, sample_weight = named_columns(X, label_array(y), sample_weight)
         if y is None:
@@ -54,22 +66,30 @@ class NanClassifier(ClassifierMixin, NanEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
-        X = self._validated(X, reset=True)
-        self.classes_, code = classes_and_codes(y)
+        X = self._validated(X, reset=reset)
+        self.classes_ = classes_and_codes(y)[0] if known is None else known
+        code = self._codes(y)
         if len(code) != len(X):
             raise ValueError(
                 f"X has {len(X)} rows and y has {len(code)} labels; give one label "
                 "for each row."
             )
         weight = self._row_weights(code, sample_weight)
-        present = np.bincount(code, weight, minlength=len(self.classes_)) > 0
-        if present.sum() < 2:
-            only = self.classes_[[int(np.argmax(present))]].tolist()[0]
-            raise ValueError(
-                f"y holds only one class, {only!r}; a classifier needs rows of at "
-                "least two classes."
-            )
+        if known is None:
+            refuse_one_class(self.classes_, code, weight)
         return LabelledRows(X, code, weight)
+
+    def _codes(self, y: Any) -> NDArray[np.intp]:
+        """Return the place of each label among the classes."""
+        labels, code = classes_and_codes(y)
+        place = np.searchsorted(self.classes_, labels)
+        known = np.take(self.classes_, place, mode="clip") == labels
+        if not known.all():
+            raise ValueError(
+                f"y holds the label {labels[~known].tolist()[0]!r}, which is not among "
+                f"the classes {self.classes_.tolist()}."
+            )
+        return place[code]
 
     def _row_weights(self, code: NDArray[np.intp], sample_weight: Any):
         """Return the weights of the rows times those of their classes, or None."""
@@ -144,6 +164,19 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
         ) from error
     check_classification_targets(labels)
     return found
+
+
+def refuse_one_class(
+    classes: NDArray, code: NDArray[np.intp], weight: NDArray[np.float64] | None = None
+) -> None:
+    """Raise where only one class has rows of positive weight."""
+    present = np.bincount(code, weight, minlength=len(classes)) > 0
+    if present.sum() < 2:
+        only = classes.tolist()[int(np.argmax(present))]
+        raise ValueError(
+            f"y holds only one class, {only!r}; a classifier needs rows of at least "
+            "two classes."
+        )
 
 
 def both_shares(share: NDArray[np.float64]) -> NDArray[np.float64]:

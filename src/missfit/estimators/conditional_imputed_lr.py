@@ -11,7 +11,7 @@ from scipy import linalg
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
-from missfit.gaussian.completion import PrecisionLaw, complete, completed_sums
+from missfit.gaussian.completion import PrecisionLaw, complete, filled_sums
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
 from missfit.gaussian.few_rows import rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
@@ -235,16 +235,15 @@ def _design_moments(
     columns = np.r_[0:d, k : k + t]
 
     def sums(chunk: PatternChunk):
-        completion = complete(chunk, mean, apart)
-        certain = completion._replace(V=np.zeros_like(completion.V))
-        _, second = completed_sums(chunk, certain, np.ones(len(chunk.count)))
-        hidden = 1 - chunk.observed[chunk.pattern_of_point][:, indicators]
-        points = np.zeros((len(hidden), k + t))
-        points[:, columns], points[:, d:k] = completion.filled, hidden
-        weighted = chunk.weight[:, None] * points
-        total = weighted.T @ points
-        total[np.ix_(columns, columns)] = second
-        return weighted.sum(axis=0), total
+        filled = complete(chunk, mean, apart).filled
+        hidden = 1.0 - chunk.observed[:, indicators]
+        total, second = np.zeros(k + t), np.zeros((k + t, k + t))
+        total[columns], second[np.ix_(columns, columns)] = filled_sums(chunk, filled)
+        total[d:k] = chunk.count @ hidden
+        cross = chunk.sum_rows(filled).T @ hidden
+        second[columns, d:k], second[d:k, columns] = cross, cross.T
+        second[d:k, d:k] = (chunk.count[:, None] * hidden).T @ hidden
+        return total, second
 
     first, second = np.zeros(k + t), np.zeros((k + t, k + t))
     for part in data.each_chunk(sums):

@@ -224,18 +224,6 @@ class PatternClassifier(NanClassifier):
         target = indicators(code, len(self.classes_))
         return (chunk.X, target) if weight is None else (chunk.X, target, weight)
 
-    def _codes(self, y: Any) -> NDArray[np.intp]:
-        """Return the place of each label among the classes."""
-        labels, code = classes_and_codes(y)
-        place = np.searchsorted(self.classes_, labels)
-        known = np.take(self.classes_, place, mode="clip") == labels
-        if not known.all():
-            raise ValueError(
-                f"y holds the label {labels[~known][0]!r}, which is not among the "
-                f"classes {self.classes_.tolist()}."
-            )
-        return place[code]
-
     def _with_closed_link(self, base: Any, law: ScaledGaussian) -> Any:
         """Take a predictor fitted to moments, and the law of X for the link."""
         self.estimator_, self.n_features_in_ = base, base.n_features_in_

@@ -235,7 +235,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : DataFrame or array-like of shape (n, d)
         """
         check_is_fitted(self)
-        columns = self._columns(X, reset=False)
+        return self.transform_columns(self._columns(X, reset=False))
+
+    def transform_columns(
+        self, columns: Sequence[Column]
+    ) -> tuple[NDArray[np.float64], list[Misfits]]:
+        """Do as `transform_leniently`, for columns that are taken apart already.
+
+        Parameters
+        ----------
+        columns : sequence of Column
+            The columns of the fit, in their order.
+        """
         out = np.empty((len(columns[0].missing), len(self.variables_)))
         found = []
         for j, column in enumerate(columns):
@@ -285,8 +296,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         that columns whose rare levels stand together as "(other)" are left out.
         """
         check_is_fitted(self)
+        return self.unknown_in_columns(self._columns(X, reset=False))
+
+    def unknown_in_columns(self, columns: Sequence[Column]) -> dict[str, list[str]]:
+        """Do as `unknown_levels`, for columns that are taken apart already."""
         found = {}
-        for j, column in enumerate(self._columns(X, reset=False)):
+        for j, column in enumerate(columns):
             known = self.categories_[j]
             if self.kinds_[j] == "category" and self.pooled_[j] is None:
                 levels = self.reading_.columns[j].levels(column.as_objects())

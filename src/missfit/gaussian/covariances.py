@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
@@ -11,6 +13,10 @@ MANY = 16  # triangles that are quicker inverted together than by LAPACK one by 
 # than that of a batch: a matrix takes 21 us instead of 26 with 40 rows, 126 instead of
 # 327 with 100, 9 instead of 7 with 25.
 LARGE = 32
+# Matrices, and their rows, from and up to which sweeps beat Cholesky factors: with
+# 1,000 of them by 2.5 at 5 rows, 1.5 at 8, nothing at 11; with 20 of them nothing.
+SWEPT_MATRICES = 64
+SWEPT_ROWS = 10
 
 
 def inverse_of_positive(matrix: NDArray) -> tuple[NDArray, NDArray]:
@@ -20,12 +26,53 @@ def inverse_of_positive(matrix: NDArray) -> tuple[NDArray, NDArray]:
     >>> inverse.tolist(), float(np.exp(log_det).round(9))
     ([[0.25, 0.0], [0.0, 0.0625]], 64.0)
     """
+    if not matrix.size:
+        return matrix, np.zeros(matrix.shape[:-2])
     if matrix.shape[-1] >= LARGE:
         return _inverses_one_by_one(matrix)
+    if matrix.shape[-1] <= SWEPT_ROWS and _n_matrices(matrix) >= SWEPT_MATRICES:
+        return _inverses_all_at_once(matrix)
     root = np.linalg.cholesky(matrix)
     half = inverse_of_triangular(root)
     log_root = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
     return half.swapaxes(-1, -2) @ half, 2 * log_root
+
+
+def _n_matrices(matrix: NDArray) -> int:
+    return math.prod(matrix.shape[:-2])
+
+
+def _inverses_all_at_once(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Invert a batch with the matrix as its last axis: one step sweeps all."""
+    u = matrix.shape[-1]
+    last = np.ascontiguousarray(matrix.reshape(-1, u * u).T).reshape(u, u, -1)
+    inverse, log_det = swept_inverse(last)
+    inverse = np.ascontiguousarray(inverse.reshape(u * u, -1).T)
+    return inverse.reshape(matrix.shape), log_det.reshape(matrix.shape[:-2])
+
+
+def swept_inverse(matrix: NDArray[np.float64]):
+    """Return inverses and log-determinants of positive definite matrices (u, u, n).
+
+    The matrices are overwritten. By the sweep operator: a pivot d with its column c
+    leaves A - c c'/d, and what it sweeps out holds the inverse in the end.
+
+    >>> inverse, log_det = swept_inverse(np.array([[[2.0, 4.0]]]))
+    >>> inverse.tolist(), np.exp(log_det).round(9).tolist()
+    ([[[0.5, 0.25]]], [2.0, 4.0])
+    """
+    log_det = np.zeros(matrix.shape[2:])
+    for j in range(len(matrix)):
+        pivot = matrix[j, j].copy()
+        if not (pivot > 0).all():
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        column = matrix[:, j].copy()
+        scaled = column / pivot
+        matrix -= column[:, None] * scaled
+        matrix[:, j] = matrix[j] = scaled
+        matrix[j, j] = -1.0 / pivot
+        log_det += np.log(pivot)
+    return np.negative(matrix, out=matrix), log_det
 
 
 def _inverses_one_by_one(matrix: NDArray) -> tuple[NDArray, NDArray]:

@@ -84,7 +84,7 @@ def e_step(
 def _chunk_moments(chunk: PatternChunk, mean, law) -> ExpectedMoments:
     """E step of one chunk of patterns."""
     completion = complete(chunk, mean, law)
-    sums = completed_sums(chunk, completion, np.ones(len(chunk.count)))
+    sums = completed_sums(chunk, completion)
     return ExpectedMoments(*sums, float(completion.log_likelihood.sum()))
 
 

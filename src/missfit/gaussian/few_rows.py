@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from missfit.gaussian.completion import (
     PrecisionLaw,
     complete,
-    completed_sums,
+    filled_sums,
     spread_left,
 )
 from missfit.gaussian.covariances import at_least
@@ -92,12 +92,9 @@ def _pair_correlations(data: GaussianData, d: int):
     """Correlations of the rows that observe both features, and how many do."""
     products, n_pairs = np.zeros((d, d)), np.zeros((d, d))
     for chunk in data.chunks:
-        points, weight = chunk.points[:, :d], chunk.weight[:, None]
-        observed = chunk.observed[:, :d]
-        products += (weight * points).T @ points
+        points, observed = chunk.points[:, :d], chunk.observed[:, :d].astype(float)
+        products += points.T @ points
         n_pairs += (chunk.count[:, None] * observed).T @ observed
-        if chunk.scatter is not None:
-            products += chunk.scatter[:, :d, :d].sum(axis=0)
     return np.clip(products / np.maximum(n_pairs, 1.0), -1.0, 1.0), n_pairs
 
 
@@ -189,9 +186,9 @@ def _design(data: GaussianData, alone: GaussianFit):
 
     def sums(chunk: PatternChunk):
         completion = complete(chunk, alone.mean, law)
-        first, second = completed_sums(chunk, completion, np.ones(len(chunk.count)))
         spread = spread_left(chunk, completion)
-        return first, second - spread, spread, completion.log_likelihood.sum()
+        height = completion.log_likelihood.sum()
+        return *filled_sums(chunk, completion.filled), spread, height
 
     first, second, spread, log_likelihood = (
         np.zeros_like(alone.mean),

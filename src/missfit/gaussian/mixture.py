@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from missfit.gaussian.acceleration import squarem
-from missfit.gaussian.completion import PrecisionLaw
+from missfit.gaussian.completion import PrecisionLaw, complete, completed_sums
 from missfit.gaussian.covariances import (
     at_least,
     log_of_positive,
@@ -26,7 +26,6 @@ from missfit.gaussian.covariances import (
 )
 from missfit.gaussian.em import GaussianFit, PenalisedGaussian
 from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
-from missfit.gaussian.point_chunks import complete_points, point_sums, points_of
 
 
 class MixtureLaw(NamedTuple):
@@ -165,28 +164,25 @@ def e_step(
     the rows i of pattern m. The log-likelihood is that of temperature 1.
     """
     means, covs = law.joint()
-    *stack, k = means.shape
-    laws = PrecisionLaw.of_cov(covs.reshape(-1, k, k))
-    flat = means.reshape(-1, k), laws.precision, laws.log_det
+    laws = PrecisionLaw.of_cov(covs)
     log_share = np.log(law.share)[..., None]
 
     def expect(chunk: PatternChunk):
-        points = points_of(chunk)
-        completion = complete_points(points, *flat)
-        evidence = completion.log_likelihood.reshape(*stack, -1)
+        completion = complete(chunk, means, laws)
+        evidence = completion.log_likelihood
         total = _log_sum(evidence + log_share).sum(axis=(-1, -2))
         log_weight = temperature * evidence + log_share
         weight = np.exp(log_weight - _log_sum(log_weight))
-        first, second = point_sums(points, completion, weight.reshape(len(flat[0]), -1))
-        return weight @ chunk.count, weight.sum(axis=-1), first, second, total, weight
+        sums = completed_sums(chunk, completion, weight)
+        return weight @ chunk.count, weight.sum(axis=-1), *sums, total, weight
 
     *sums, weights = zip(*data.map_chunks(expect), strict=True)
     n_rows, n_patterns, first, second, total = (np.sum(s, axis=0) for s in sums)
-    second = ((second + second.swapaxes(-1, -2)) / 2).reshape(*stack, k, k)
+    second = (second + second.swapaxes(-1, -2)) / 2
     return MixtureExpectation(
         n_rows,
         n_patterns,
-        first.reshape(*stack, k),
+        first,
         second,
         total,
         [weight.swapaxes(-1, -2) for weight in weights],

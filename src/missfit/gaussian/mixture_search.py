@@ -164,9 +164,7 @@ def _imputed_means(few: GaussianData, one: GaussianFit):
     law = PrecisionLaw.of_cov(one.cov)
 
     def impute(chunk: PatternChunk):
-        filled = complete(chunk, one.mean, law).filled
-        total = np.zeros((len(chunk.count), filled.shape[1]))
-        np.add.at(total, chunk.pattern_of_point, chunk.weight[:, None] * filled)
+        total = chunk.sum_rows(complete(chunk, one.mean, law).filled)
         return total / chunk.count[:, None] + one.mean, np.sqrt(chunk.count)
 
     points, weight = zip(*few.map_chunks(impute), strict=True)

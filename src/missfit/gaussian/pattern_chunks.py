@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +20,86 @@ THREADED_PATTERNS = 8192
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
 
 
+class Run(NamedTuple):
+    """Consecutive patterns of a chunk with q points each."""
+
+    patterns: slice
+    points: slice
+    shape: tuple[int, int]  # patterns, q
+
+
 @dataclass(frozen=True, eq=False)
 class PatternChunk:
     """Patterns with equally many missing coordinates, laid out for the E step.
 
-    Points are the means of condensed patterns, or the rows of patterns kept as rows.
+    Every pattern is some points z of (X, y) whose sums of squares are those of its
+    rows: the rows, or their mean and the columns of a root of their scatter, which have
+    no part in the mean. Each is multiplied by the root of its weight::
+
+        sum over rows of w (z - mean)(z - mean)' = sum over points of p p'
+        p = point - anchor mean,  anchor = root of the weight where observed, or 0
     """
 
     index: NDArray[np.intp]  # (b,) the patterns, by their place in the table
     missing: NDArray[np.intp]  # (b, u) the missing coordinates of each pattern
-    observed: NDArray[np.float64]  # (b, k) 1 where observed
+    observed: NDArray[np.bool_]  # (b, k)
     count: NDArray[np.float64]  # (b,)
-    scatter: NDArray[np.float64] | None  # (b, k, k)
-    points: NDArray[np.float64]  # (p, k) zero where missing
-    weight: NDArray[np.float64]  # (p,)
-    pattern_of_point: NDArray[np.intp]  # (p,) in order
+    points: NDArray[np.float64]  # (p, k) zero where missing, pattern by pattern
+    root: NDArray[np.float64]  # (p,) of the weight; 0 of what has no part in the mean
+    anchor: NDArray[np.float64]  # (p, k) root where observed
+    pattern_of_point: NDArray[np.intp]  # (p,)
+    holes: NDArray[np.intp]  # (p u,) where coordinates are missing, in raveled points
+    runs: list[Run]
+
+    @classmethod
+    def of(cls, index, patterns, count, points: PatternPoints) -> PatternChunk:
+        """Lay out some patterns, those of equally many points side by side."""
+        values, root, n_points = points
+        of_point = np.repeat(np.arange(len(index)), n_points)
+        missing = missing_index(patterns)
+        holes = np.arange(len(values))[:, None] * values.shape[1] + missing[of_point]
+        return cls(
+            index=index,
+            missing=missing,
+            observed=~patterns,
+            count=count,
+            points=values,
+            root=root,
+            anchor=root[:, None] * ~patterns[of_point],
+            pattern_of_point=of_point,
+            holes=holes.ravel(),
+            runs=list(_runs(n_points)),
+        )
 
     def sum_points(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum values (..., p) of the points over each pattern's."""
-        if self.scatter is not None:  # one point each
-            return values
-        first = np.searchsorted(self.pattern_of_point, np.arange(len(self.count)))
-        return np.add.reduceat(values, first, axis=-1)
+        parts = [
+            values[..., run.points].reshape(*values.shape[:-1], *run.shape).sum(axis=-1)
+            for run in self.runs
+        ]
+        return np.concatenate(parts, axis=-1)
+
+    def sum_rows(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum w z over the rows of each pattern (b, k), given all points (p, k)."""
+        return self.sum_points((self.root[:, None] * points).T).T
+
+
+class PatternPoints(NamedTuple):
+    """Points of patterns, one after another; see `PatternChunk`."""
+
+    values: NDArray[np.float64]  # (p, k)
+    root: NDArray[np.float64]  # (p,)
+    n_points: NDArray[np.intp]  # (b,) of each pattern
+
+
+def _runs(n_points: NDArray[np.intp]) -> Iterator[Run]:
+    ends = np.append(0, np.cumsum(n_points))
+    cuts = np.flatnonzero(np.diff(n_points)) + 1
+    for first, last in zip([0, *cuts], [*cuts, len(n_points)], strict=True):
+        q = int(n_points[first])
+        yield Run(
+            slice(first, last), slice(ends[first], ends[last]), (last - first, q)
+        )
 
 
 class GaussianData:
@@ -76,58 +134,41 @@ class GaussianData:
         self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
     def _lay_out(self, moments: PatternMoments) -> Iterator[PatternChunk]:
-        always = np.zeros((len(moments), moments.n_targets), dtype=bool)
-        patterns = np.hstack([moments.patterns, always])
-        n_missing = patterns.sum(axis=1)
-        is_condensed = np.zeros(len(moments), dtype=bool)
-        is_condensed[moments.condensed] = True
-        starts = np.searchsorted(moments.pattern_of_row, np.arange(len(moments) + 1))
-        position = np.cumsum(is_condensed) - 1
+        k, kept = self.n_columns, _Kept.of(moments)
+        n_missing = kept.patterns.sum(axis=1)
         for condensed in (True, False):
-            for u in range(moments.n_features + 1):
-                group = np.flatnonzero((is_condensed == condensed) & (n_missing == u))
-                doubles = np.full(len(group), self.n_columns**2)
-                if not condensed:
-                    n_rows = starts[group + 1] - starts[group]
-                    doubles = np.maximum(4 * u * u, n_rows * self.n_columns)
-                for index in _cut(group, doubles):
-                    if condensed:
-                        yield self._condensed_chunk(
-                            moments, patterns[index], index, position[index]
-                        )
-                    else:
-                        yield self._row_chunk(moments, patterns[index], index, starts)
+            points_of = self._condensed_points if condensed else self._row_points
+            for u in np.unique(n_missing):
+                group = np.flatnonzero((kept.condensed == condensed) & (n_missing == u))
+                group = group[np.argsort(kept.n_rows[group], kind="stable")]
+                size = k * k if condensed else kept.n_rows[group] * k
+                for index in _cut(group, np.maximum(4 * u * u, size)):
+                    points = points_of(moments, kept, index)
+                    count = moments.count[index]
+                    yield PatternChunk.of(index, kept.patterns[index], count, points)
 
-    def _condensed_chunk(self, moments, patterns, index, position) -> PatternChunk:
-        mean = moments.condensed_mean[position]
-        scatter = moments.condensed_scatter[position]
-        count = moments.count[index]
-        points = np.where(patterns, 0.0, (mean - self.shift) / self.scale)
-        return PatternChunk(
-            index=index,
-            missing=missing_index(patterns),
-            observed=(~patterns).astype(float),
-            count=count,
-            scatter=scatter / self.scale / self.scale[:, None],
-            points=points,
-            weight=count,
-            pattern_of_point=np.arange(len(index)),
-        )
+    def _condensed_points(self, moments, kept: _Kept, index) -> PatternPoints:
+        place, patterns = kept.position[index], kept.patterns[index]
+        mean = (moments.condensed_mean[place] - self.shift) / self.scale
+        scatter = moments.condensed_scatter[place] / self.scale / self.scale[:, None]
+        q = 1 + int((~patterns[0]).sum())
+        points = np.empty((len(index), q, self.n_columns))
+        root = np.zeros((len(index), q))
+        root[:, 0] = np.sqrt(moments.count[index])
+        points[:, 0] = root[:, [0]] * mean
+        points[:, 1:] = _roots(scatter, q - 1)
+        points *= ~patterns[:, None, :]
+        flat = points.reshape(-1, self.n_columns)
+        return PatternPoints(flat, root.ravel(), np.full(len(index), q))
 
-    def _row_chunk(self, moments, patterns, index, starts) -> PatternChunk:
-        lengths = starts[index + 1] - starts[index]
-        rows = np.concatenate([np.arange(*starts[[i, i + 1]]) for i in index])
+    def _row_points(self, moments, kept: _Kept, index) -> PatternPoints:
+        lengths = kept.n_rows[index]
+        before = np.cumsum(lengths) - lengths
+        rows = np.arange(lengths.sum()) + np.repeat(kept.start[index] - before, lengths)
         values = np.hstack([moments.rows.X[rows], moments.rows.y[rows]])
-        return PatternChunk(
-            index=index,
-            missing=missing_index(patterns),
-            observed=(~patterns).astype(float),
-            count=moments.count[index],
-            scatter=None,
-            points=np.nan_to_num((values - self.shift) / self.scale, nan=0.0),
-            weight=moments.rows.weight[rows],
-            pattern_of_point=np.repeat(np.arange(len(index)), lengths),
-        )
+        values = np.nan_to_num((values - self.shift) / self.scale, nan=0.0)
+        root = np.sqrt(moments.rows.weight[rows])
+        return PatternPoints(root[:, None] * values, root, lengths)
 
     def in_table_order(self, parts: list[NDArray]) -> NDArray:
         """Join one array over the patterns of each chunk to one over the table's."""
@@ -146,10 +187,42 @@ class GaussianData:
         return iter((self._pool.map if self._pool else map)(work, self.chunks))
 
 
+class _Kept(NamedTuple):
+    """How a table keeps its patterns."""
+
+    patterns: NDArray[np.bool_]  # (P, k) the targets among them, never missing
+    condensed: NDArray[np.bool_]  # (P,)
+    position: NDArray[np.intp]  # (P,) among the condensed ones
+    start: NDArray[np.intp]  # (P,) the first of its rows
+    n_rows: NDArray[np.intp]  # (P,) 0 for the condensed
+
+    @classmethod
+    def of(cls, moments: PatternMoments) -> _Kept:
+        always = np.zeros((len(moments), moments.n_targets), dtype=bool)
+        condensed = np.zeros(len(moments), dtype=bool)
+        condensed[moments.condensed] = True
+        starts = np.searchsorted(moments.pattern_of_row, np.arange(len(moments) + 1))
+        return cls(
+            np.hstack([moments.patterns, always]),
+            condensed,
+            np.cumsum(condensed) - 1,
+            starts[:-1],
+            np.diff(starts),
+        )
+
+
 def _cut(items: NDArray[np.intp], doubles: NDArray) -> list[NDArray[np.intp]]:
     """Cut items into consecutive parts of some `CHUNK_DOUBLES` doubles each."""
-    part = np.cumsum(doubles) // CHUNK_DOUBLES
+    each = np.broadcast_to(doubles, items.shape)
+    part = np.cumsum(each) // CHUNK_DOUBLES
     return np.split(items, np.flatnonzero(np.diff(part)) + 1) if len(items) else []
+
+
+def _roots(scatter: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
+    """Return rows (b, rank, k) whose products c c' add up to each scatter."""
+    values, vectors = np.linalg.eigh(scatter)
+    scaled = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    return scaled.transpose(0, 2, 1)[:, scatter.shape[1] - rank :]
 
 
 def missing_index(patterns: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,12 @@ from missfit.gaussian.acceleration import AndersonMixing
 from missfit.gaussian.conditional import inverse_mills, probit_site
 from missfit.gaussian.covariances import (
     at_least,
+    inverse_of_positive,
     log_of_positive,
     power_of_e,
     regression_slopes,
 )
 from missfit.gaussian.em import ExpectedMoments, PenalisedGaussian
-from missfit.gaussian.point_chunks import swept_inverse
 from missfit.moments.blocks import blocks, n_threads
 
 # Of the site updates, all coordinates of a row at once: the value of a prototype that
@@ -37,10 +37,6 @@ MOST_WORK = 4e10
 # The slopes start at 0 and need some steps to leave it: a stop before the sixth cost up
 # to .24 of R2.
 MIN_ITER = 6
-# Matrices, and their size, from and up to which sweeps beat LAPACK: with 800 of them by
-# 3 at size 5, 2 at size 8, nothing at size 16.
-MANY = 200
-SMALL = 10
 PLAIN_ITER = 5  # the first step to be accelerated, one before a stop is possible
 
 
@@ -141,22 +137,12 @@ def row_law(block: RowBlock, mean, precision) -> RowLaw:
     inner = precision[mis[:, :, None], mis[:, None, :]]
     diagonal = np.arange(mis.shape[1])
     inner[:, diagonal, diagonal] += block.tau
-    cov = _inverses(inner)
+    cov, _ = inverse_of_positive(inner)
     pull = np.take_along_axis(filled @ precision, mis, axis=1)
     shift = block.nu - block.tau * mean[mis] - pull
     guess = (cov @ shift[:, :, None])[:, :, 0]
     np.put_along_axis(filled, mis, guess, axis=1)
     return RowLaw(filled, cov)
-
-
-def _inverses(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Invert positive definite matrices (n, u, u), many small ones all at once."""
-    n, u, _ = matrices.shape
-    if n < MANY or u > SMALL:
-        inverse: Any = np.linalg.inv(matrices)
-        return inverse
-    last = np.ascontiguousarray(np.moveaxis(matrices, 0, -1))
-    return np.ascontiguousarray(np.moveaxis(swept_inverse(last)[0], -1, 0))
 
 
 def _expect_block(

@@ -32,8 +32,9 @@ class Parts(NamedTuple):
     Attributes
     ----------
     X_train, y_train, X_test, y_test : ndarray
-    bayes : ndarray of shape (n_test,), optional
-        What the Bayes predictor predicts for the test rows, where it is known.
+    bayes : ndarray of shape (n_test,) or (n_test, K), optional
+        What the Bayes predictor predicts for the test rows, or the probabilities of the
+        Bayes classifier, where they are known.
     """
 
     X_train: NDArray[np.float64]

@@ -35,6 +35,7 @@ def cell_seconds(cell: Cell) -> float:
             NETWORK_STEP[0] + NETWORK_STEP[1] * 2 * d * bucket(network_units(cell))
         )
     known = {
+        "missfit.AutoClassifier": 20 + 5e-4 * n,
         "missfit.AutoRegressor": 8 + 2e-4 * n,
         "missfit.ConstantImputedLR": 0.003 + 5e-8 * n * d,
         "missfit.EMLR": 0.1 + 1.5e-4 * patterns + 1e-7 * n * d,

@@ -42,3 +42,15 @@ class Missingness:
             frozenset(pattern_keys(groups.patterns).tolist()),
             int((groups.n_rows == 1).sum()),
         )
+
+    def patterns(self, n_variables: int) -> NDArray[np.bool_]:
+        """Return the patterns seen, one bit for each of so many variables.
+
+        >>> mask = np.array([[True, False], [False, False]])
+        >>> Missingness.of(mask).patterns(2).astype(int).tolist()
+        [[0, 0], [1, 0]]
+        """
+        width = -(-n_variables // 8)
+        packed = b"".join(key.ljust(width, b"\0") for key in sorted(self.keys))
+        bits = np.frombuffer(packed, dtype=np.uint8).reshape(-1, width)
+        return np.unpackbits(bits, axis=1, count=n_variables).astype(bool)

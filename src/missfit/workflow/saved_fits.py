@@ -88,7 +88,8 @@ def fingerprint(comparison: Comparison) -> str:
     tables += [X for X in comparison.fold_tables if X is not comparison.X]
     groups = np.zeros(0) if comparison.fit_groups is None else comparison.fit_groups
     parts: list[NDArray] = [*tables, comparison.y, comparison.fold, groups]
-    found = hashlib.sha256(f"{comparison.seed} {versions()}".encode())
+    task = "" if comparison.task.classes is None else str(comparison.task.classes)
+    found = hashlib.sha256(f"{comparison.seed} {versions()}{task}".encode())
     for values in parts:
         found.update(f"{values.dtype} {values.shape}".encode())
         if values.dtype.kind == "O":

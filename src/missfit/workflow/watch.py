@@ -43,7 +43,7 @@ class Watch:
     ) -> None:
         """Count the rows of a chunk: as they were read, as numbers, and what is odd."""
         for one in misfits:
-            moved = one.after(self.n_rows + 1)  # row 1 is the first below the header
+            moved = one.after(self.n_rows)
             before = self.misfits.get(one.name)
             self.misfits[one.name] = before + moved if before else moved
         mask = self.model.encoder.mask(X)

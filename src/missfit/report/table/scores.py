@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from missfit.comparison import Comparison, Trial
+from missfit.comparison.task import Task
 from missfit.report.page import (
     Column,
     Html,
@@ -18,25 +19,13 @@ from missfit.report.page import (
 )
 from missfit.report.table import figures
 
-COLUMNS = [
-    Column("predictor"),
-    Column("R2", ".4f"),
-    Column("low", ".4f"),
-    Column("high", ".4f"),
-    Column("behind", ".4f"),
-    Column("± behind", ".4f"),
-    Column("RMSE", "number"),
-    Column("MAE", "number"),
-    Column("s / fit", ".2f"),
-    Column("what it is"),
-]
-
 
 def scores_section(comparison: Comparison) -> Html:
     """Return the scores of all predictors, as a figure and as a table."""
     rows = [_row(comparison, trial) for trial in comparison.trials]
-    rows.sort(key=lambda row: math.inf if row[1] is None else -row[1])
-    unit = _unit(comparison)
+    rows.sort(key=lambda row: math.inf if row[BEHIND] is None else row[BEHIND])
+    unit, score = _unit(comparison), comparison.task.words.score
+    worse = "below" if comparison.task.higher_is_better else "above"
     return section(
         "The comparison",
         figure(
@@ -45,11 +34,11 @@ def scores_section(comparison: Comparison) -> Html:
             name="scores",
         ),
         table(
-            COLUMNS,
+            _columns(comparison.task),
             rows,
-            caption="Behind: how far the R2 is below the best one's on the same rows; "
-            f"± behind: the standard error of this difference, by a bootstrap of the "
-            f"{unit}.",
+            caption=f"Behind: how far the {score} is {worse} the best one's on the "
+            "same rows; ± behind: the standard error of this difference, by a "
+            f"bootstrap of the {unit}.",
             name="comparison",
         ),
         *(
@@ -60,22 +49,41 @@ def scores_section(comparison: Comparison) -> Html:
     )
 
 
+BEHIND = 4  # the place of this column
+
+
+def _columns(task: Task) -> list[Column]:
+    """Return the columns of the table: what is compared, then further scores."""
+    first, *others = task.columns
+    return [
+        Column("predictor"),
+        Column(first.title, first.format),
+        Column("low", first.format),
+        Column("high", first.format),
+        Column("behind", first.format),
+        Column("± behind", first.format),
+        *(Column(one.title, one.format) for one in others),
+        Column("s / fit", ".2f"),
+        Column("what it is"),
+    ]
+
+
 def _row(comparison: Comparison, trial: Trial) -> list[Any]:
     """Return the row of a trial, which has no scores where it failed."""
     score = comparison.scores.get(trial.name)
     if score is None:
         why = "failed: see below" if trial.failure else "left out: see below"
-        return [trial.name, *[None] * 7, trial.fit_seconds, why]
+        n_scores = len(_columns(comparison.task)) - 3
+        return [trial.name, *[None] * n_scores, trial.fit_seconds, why]
     used_today = " (used today)" if trial.candidate.rival else ""
     return [
         trial.name,
-        score.r2,
+        score.value,
         score.low,
         score.high,
         score.behind,
         None if trial.name == comparison.best else score.behind_error,
-        score.rmse,
-        score.mae,
+        *(getattr(score, one.field) for one in comparison.task.columns[1:]),
         trial.fit_seconds,
         trial.candidate.about + used_today,
     ]
@@ -102,8 +110,9 @@ def _folds(comparison: Comparison) -> str:
 
 
 def _caption(comparison: Comparison) -> str:
+    score = comparison.task.words.score
     return (
-        f"R2 of the predictions in {_folds(comparison)}, "
+        f"{score[0].upper()}{score[1:]} of the predictions in {_folds(comparison)}, "
         f"with 95 % intervals by a bootstrap of the {_unit(comparison)}. Orange: "
         "recommended; blue: missfit; grey: used today. Intervals of two predictors "
         "may overlap although one is clearly better, since they meet the same rows: "
