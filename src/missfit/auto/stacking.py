@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, Table
 
-EARNED = 1.5  # paired standard errors that a part must gain: rounds were chosen too
-
 
 class Unseen:
     """Held-out rows with the guesses of a base, to which additions are weighed."""
@@ -57,7 +55,7 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
     """Weights in [0, 1] of additions to a base; each addition must earn its place.
 
     Additions are taken one by one, the most useful first, as long as each lowers the
-    held-out loss by more than `EARNED` paired standard errors.
+    held-out loss by more paired standard errors than the objective asks for.
     """
     kept, weights, loss = [], np.empty(0), unseen.base_loss
     while len(kept) < len(additions):
@@ -65,7 +63,7 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
         for k in set(range(len(additions))) - set(kept):
             trials.append((k, *unseen.weighed([additions[j] for j in [*kept, k]])))
         k, trial, new_loss = min(trials, key=lambda t: unseen.weight @ t[2])
-        if not unseen.gain(loss, new_loss).wins(EARNED):
+        if not unseen.gain(loss, new_loss).wins(unseen.table.objective.earned):
             break
         kept, weights, loss = [*kept, k], trial, new_loss
     return Stack(kept, weights, unseen.gain(unseen.base_loss, loss))

@@ -31,6 +31,7 @@ class NanEstimator(BaseEstimator, ABC):
 
     is_linear = False  # one regression of y on complete X: can be the base of others
     has_law = False  # answers `expected_features`
+    law_without_target = False  # whether a target of 0 and 1 upsets its law of X
     named_by_estimator = False  # whether the estimator inside says most of what it is
     predict: Callable[..., Any]
     n_features_in_: int

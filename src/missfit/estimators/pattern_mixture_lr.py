@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -114,6 +115,7 @@ class PatternMixtureLR(PatternPredictor):
     """
 
     has_law = True
+    law_without_target = True
 
     def __init__(
         self,
@@ -297,6 +299,23 @@ class PatternMixtureLR(PatternPredictor):
             rows = np.flatnonzero(share > CERTAIN)
             found.append(expected_features(law, X, rows, share[rows]))
         return found
+
+    def given_evidence(self, X: NDArray[np.float64], evidence: NDArray[np.float64]):
+        """Return a copy whose responsibilities know what else rows say of components.
+
+        ``evidence`` is the log-likelihood of something beside X of each row under each
+        component, of shape (n, K).
+        """
+        groups = group_rows(np.isnan(X))
+        known = find_keys(pattern_keys(self.patterns_), pattern_keys(groups.patterns))
+        place = known[groups.pattern_of_row()]
+        with np.errstate(divide="ignore"):
+            log_share = np.log(self.responsibilities_)
+        np.add.at(log_share, place[place >= 0], evidence[place >= 0])
+        other: Any = copy.copy(self)
+        other.responsibilities_ = special.softmax(log_share, axis=1)
+        other.component_of_pattern_ = other.responsibilities_.argmax(axis=1)
+        return other
 
     def scout(self) -> PatternMixtureLR | None:
         """Return two components: a search for their number is most of the cost."""
