@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missfit.comparison.candidates import Candidate, choosing_forward
 from missfit.comparison.class_task import task_of
+from missfit.comparison.in_order import in_order
 from missfit.comparison.offers import Offer, offer_of
 from missfit.comparison.own import own_candidate, refuse_without_shares
 from missfit.estimators import (
@@ -94,7 +95,7 @@ def fit_table(
     table = training_table(data, target, options, group=group, time=time)
     has_time = table.time is not None
     chosen = _candidate(predictor, offer_of(table.classes))
-    chosen = choosing_forward(chosen) if has_time else chosen
+    chosen = choosing_forward(chosen) if has_time else in_order(table, chosen)
     named = [name for name in options.categorical if name in table.X.columns]
     encoder = TableEncoder(categorical=named, reading=table.reading)
     X = encoder.fit_transform(table.X)
