@@ -184,12 +184,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _levels(self, column: Column, one: ColumnReading) -> list[str]:
         """Levels of a category, most frequent first."""
+        count = self._level_counts(column, one)
+        return sorted(count, key=lambda level: (-count[level], level))
+
+    def _level_counts(self, column: Column, one: ColumnReading) -> dict[str, int]:
+        """Rows of each level of a category."""
         count: dict[str, int] = {}
         column = column.as_objects()
         for level, n in zip(one.levels(column), column.counts(), strict=True):
             if level is not None:
                 count[level] = count.get(level, 0) + n
-        return sorted(count, key=lambda level: (-count[level], level))
+        return count
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the table as numbers, NaN where missing.
@@ -287,14 +292,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def unknown_in_columns(self, columns: Sequence[Column]) -> dict[str, list[str]]:
         """Do as `unknown_levels`, for columns that are taken apart already."""
-        found = {}
+        found = self.unknown_counts(columns)
+        return {name: sorted(levels) for name, levels in found.items()}
+
+    def unknown_counts(self, columns: Sequence[Column]) -> dict[str, dict[str, int]]:
+        """Count the rows of each level that `transform` takes as missing, by column."""
+        found: dict[str, dict[str, int]] = {}
         for j, column in enumerate(columns):
-            known = self.categories_[j]
             if self.kinds_[j] == "category" and self.pooled_[j] is None:
-                levels = self.reading_.columns[j].levels(column.as_objects())
-                new = {level for level in levels if level is not None}
-                if new - set(known):
-                    found[self._names()[j]] = sorted(new - set(known))
+                count = self._level_counts(column, self.reading_.columns[j])
+                new = {k: n for k, n in count.items() if k not in self.categories_[j]}
+                if new:
+                    found[self._names()[j]] = new
         return found
 
     def describe(self) -> list[str]:

@@ -26,6 +26,7 @@ from missfit.tables.training import TrainingTable
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_file import TableModel
+from missfit.workflow.profile import Profile
 
 KNOWN = {*READING, "coverage", "group", "time", "random_state"}
 
@@ -112,7 +113,10 @@ def fit_table(
             X, _labels(table), groups=table.time if has_time else table.groups
         )
     missingness = Missingness.of(encoder.mask(X))
-    return TableModel(encoder, regressor, chosen.name, table.target, missingness)
+    profile = Profile.of(X, encoder)
+    return TableModel(
+        encoder, regressor, chosen.name, table.target, missingness, profile
+    )
 
 
 def _labels(table: TrainingTable) -> NDArray:
