@@ -47,10 +47,10 @@ CAPTIONS = {
         "of hidden units, in units of d (2^d for mixture 3)."
     ),
     5: (
-        "Figure 5. Learning curves of classifiers. Test log-loss above that of the "
-        "Bayes classifier on the same rows, which no classifier can beat, against the "
-        "number of training samples: medians over the repetitions, 95 % bootstrap "
-        "intervals. Both axes are logarithmic."
+        "Figure 5. Learning curves of classifiers. Expected test log-loss above that "
+        "of the Bayes classifier, which no classifier can beat, against the number of "
+        "training samples: medians over the repetitions, 95 % bootstrap intervals. "
+        "Both axes are logarithmic."
     ),
 }
 MARKS = " Open diamonds are the published means."
