@@ -105,7 +105,9 @@ def test_classes_have_their_figure_and_finding_and_no_others(done):
     for rows in np.split(np.array([row[5] for row in finding.rows]), 4):
         assert (np.diff(rows) >= 0).all()  # the best one first
     page = study_page(item, collected)
-    for text in ("Figure 5. Learning curves of classifiers", "± excess", "Bayes log"):
+    steps = "steps=[[&#x27;impute&#x27;, SimpleImputer()], [&#x27;fit&#x27;, "
+    steps += "LogisticRegression(C=2.0)]]"
+    for text in ("Figure 5. Learning curves of classifiers", "± excess", steps):
         assert text in page
     assert "published" not in page.split("What it shows")[1].lower()
     assert "test log-loss" in study.summary(collected)

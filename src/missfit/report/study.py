@@ -134,7 +134,11 @@ def _warning(collected: Collected) -> Html:
 
 def _figures(collected: Collected, published: bool) -> list[Html]:
     return [
-        figure(fig, CAPTIONS[k] + (MARKS if published else ""), name=f"figure{k}")
+        figure(
+            fig,
+            CAPTIONS[k] + (MARKS if published and k <= 4 else ""),
+            name=f"figure{k}",
+        )
         for k, fig in collected.figures.items()
     ]
 
@@ -274,4 +278,18 @@ def _times(cells) -> Html:
 
 
 def _parameters(text: str) -> str:
-    return ", ".join(f"{k}={v!r}" for k, v in json.loads(text).items())
+    return _arguments(json.loads(text))
+
+
+def _arguments(given: dict) -> str:
+    return ", ".join(f"{name}={_value(value)}" for name, value in given.items())
+
+
+def _value(value) -> str:
+    """Return a parameter as it would be written in Python."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict) and "class" in value:
+        name = value["class"].rpartition(".")[2]
+        return f"{name}({_arguments(value.get('parameters', {}))})"
+    return repr(value)
