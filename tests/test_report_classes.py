@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from class_cases import LINEAR, class_comparison, class_frame
+from class_cases import class_comparison, class_frame
 from missfit.comparison import diagnose
 from missfit.report.table.class_figures import roc_points
 from missfit.report.table.class_words import baseline
@@ -13,12 +13,12 @@ from missfit.report.table.report import table_report
 
 @pytest.fixture(scope="module")
 def two():
-    return class_comparison(class_frame(np.random.default_rng(0), 300), LINEAR)
+    return class_comparison(class_frame(np.random.default_rng(0), 200), n_folds=3)
 
 
 @pytest.fixture(scope="module")
 def page(two):
-    return table_report(two, diagnose(two, seconds=2.0), "code")
+    return table_report(two, diagnose(two, seconds=0.5), "code")
 
 
 def test_the_report_speaks_of_classes_and_not_of_numbers(page):
@@ -58,6 +58,7 @@ def test_labels_without_relation_leave_a_doubt():
     assert "it may be no better than the shares of the classes" in words
 
 
+@pytest.mark.slow
 def test_the_report_of_twenty_classes_has_a_line_for_each_and_escapes_their_names():
     labels = tuple(f"<b>{k}</b>" for k in range(20))
     frame = class_frame(np.random.default_rng(2), 300, labels)

@@ -90,7 +90,7 @@ def test_the_task_that_is_said_holds_whatever_the_values_look_like():
     assert table_of(cycled(0.5, 1.5, 2.5), task="class").classes == (0.5, 1.5, 2.5)
     assert table_of(cycled(0, 1), kinds={"y": "number"}).classes is None
     asked = table_of(cycled(10, 20, 30), kinds={"y": "category"})
-    assert asked.classes == (10, 20, 30)
+    assert asked.classes == ("10", "20", "30")
     with pytest.raises(ValueError, match=r"'klass' is no task; choose one of number"):
         ReadOptions(task="klass")
 
