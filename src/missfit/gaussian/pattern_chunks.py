@@ -97,9 +97,7 @@ def _runs(n_points: NDArray[np.intp]) -> Iterator[Run]:
     cuts = np.flatnonzero(np.diff(n_points)) + 1
     for first, last in zip([0, *cuts], [*cuts, len(n_points)], strict=True):
         q = int(n_points[first])
-        yield Run(
-            slice(first, last), slice(ends[first], ends[last]), (last - first, q)
-        )
+        yield Run(slice(first, last), slice(ends[first], ends[last]), (last - first, q))
 
 
 class GaussianData:
