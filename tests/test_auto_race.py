@@ -92,7 +92,7 @@ def test_a_deadline_leaves_all_but_the_reference_out(rng):
 
 
 def test_what_a_model_says_against_itself_takes_it_out_of_the_race(rng):
-    race, splits = race_of(rng, [1.0, 0.1])
+    race, splits = race_of(rng, [1.0, 0.1], n=2000)
     race.candidates[1].estimator = Column(1, against="nothing to add")
     assert race.run(splits) is race.reference
     assert race.scores(race.reference)[1].verdict == "nothing to add"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,18 +18,23 @@ from missfit.auto.explanation import Score
 from missfit.auto.heldout import Gain, HeldOut, Table
 from missfit.auto.objective import Objective, Task
 from missfit.auto.parts import FoldModel, FoldModels, Part, boosts
-from missfit.auto.stacking import EARNED, Unseen, stacked
+from missfit.auto.stacking import Unseen, stacked
 from missfit.auto.trees import FlatTrees
 from missfit.moments.blocks import n_threads
 
-ROUNDS = (50, 200, 350, 500)  # boosting goes on while the last rounds still help
+ROUNDS = (50, 100, 170, 260, 370, 500)  # goes on while the last tenth still helps
+LAST = 0.9
 # The other splits are fitted so many times the best rounds of the first: the sum of the
-# losses has its minimum near. On the four tables with parts among ten tried, no
-# number of rounds changed.
-BEYOND = 1.5
+# losses has its minimum near.
+BEYOND = 1.25
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
-HOPEFUL = 0.5  # paired standard errors that a first look must show
+# Paired standard errors that a part must gain on the first split to be fitted to the
+# others, where rows are so many that these fits are no trifle.
+HOPEFUL, TRIFLING_ROWS = 0.5, 500
+# A large table has rows to be sure by, and fits to all of them that take long: of the
+# best case, two standard errors more, so much of the base's loss must be gained.
+SURE, WORTHWHILE = 1.0, 1e-3
 
 
 RowPredictor = Callable[[NDArray[np.intp]], NDArray[np.float64]]
@@ -66,7 +71,9 @@ class PartCandidate:
     estimator: Any
     name: str
     task: Task
+    settings: Sequence[dict[str, Any]] = ()  # of the estimator, to choose from
     rounds: int = 0  # most rounds to fit, once the first split has told
+    deadline: float = np.inf  # from which on no further rounds are begun
     models: list[FoldModel] = field(default_factory=list)
     tests: list[tuple] = field(default_factory=list)  # see Trial.test
     stage_loss: list[NDArray] = field(default_factory=list)
@@ -80,6 +87,16 @@ class PartCandidate:
         """The name, and what it is fitted to."""
         return f"{self.name} on {self.task.words}"
 
+    def set(self, setting: dict[str, Any]) -> None:
+        """Fit with a setting from now on."""
+        self.estimator.set_params(**setting)
+
+    def setting_words(self) -> str:
+        """Say which of its settings was chosen, or nothing where it has none."""
+        if not self.settings:
+            return ""
+        return f", {self.estimator.max_leaf_nodes} leaves a tree"
+
     def lacks(self, split: HeldOut) -> bool:
         """Whether the candidate has not been fitted to a split."""
         return not any(test is split.test for _, _, test in self.tests)
@@ -91,14 +108,23 @@ class PartCandidate:
 
     def judge(self, unseen: Unseen, addition: NDArray) -> Gain:
         """Weigh the candidate alone beside the base, by its addition on some rows."""
-        _, loss = unseen.weighed([addition])
-        self.gain = unseen.gain(unseen.base_loss, loss).over(unseen.unit)
+        self.gain = unseen.gain_of([addition]).over(unseen.unit)
         return self.gain
 
-    def gains_first(self, table: Table, errors: float) -> bool:
-        """Whether it gains so many standard errors over the base on the first split."""
+    def is_hopeful(self, table: Table, n_train: int, dear: bool) -> bool:
+        """Whether what it gains over the base on the first split promises more.
+
+        Beside a dear base, which is fitted to the other splits for it, more is asked.
+        """
         _, base, rows = self.tests[0]
-        return self.judge(Unseen(table, rows, base), self.additions()).wins(errors)
+        unseen = Unseen(table, rows, base)
+        gain = self.judge(unseen, self.additions())
+        if n_train <= SCREEN_ROWS:
+            trifle = n_train < TRIFLING_ROWS
+            return gain.wins(SURE if dear else 0.0 if trifle else HOPEFUL)
+        best_case = gain.value + 2 * gain.standard_error
+        least = WORTHWHILE * unseen.mean_loss() / unseen.unit
+        return gain.wins(SURE) and best_case > least
 
     def fit(
         self, table: Table, base: RowPredictor, train: NDArray, test: NDArray
@@ -114,7 +140,8 @@ class PartCandidate:
             base_test = base(test)
             seen = self._examples(table, train, base(train))
             unseen = self._examples(table, test, base_test)
-            model, loss = self._fit_rounds(seen, unseen)
+            beside = Unseen(table, test, base_test)
+            model, loss = self._fit_rounds(seen, unseen, beside)
         seconds = time.perf_counter() - start
         place = (unseen.inputs, base_test, test)
         return Trial(model, place, loss, float(unseen.weight.sum()), seconds)
@@ -128,8 +155,12 @@ class PartCandidate:
             table.objective,
         )
 
-    def _fit_rounds(self, seen: Examples, unseen: Examples):
-        """Return the model, boosted while that helps, and its loss after each round."""
+    def _fit_rounds(self, seen: Examples, unseen: Examples, beside: Unseen):
+        """Return the model, boosted while that helps, and its loss after each round.
+
+        Of the first split no more rounds are fitted where those so far add nothing to
+        the base.
+        """
         # a column can be empty inside a fold, which boosting does not take
         columns = np.flatnonzero(~np.isnan(seen.inputs).all(axis=0))
         fold = FoldModel(clone(self.estimator), columns, seen.objective)
@@ -144,8 +175,14 @@ class PartCandidate:
             if boosts(fold.model):
                 fold.model.set_params(max_iter=rounds)
             fold.model.fit(inputs, seen.target, **weights)
-            loss = [unseen.loss(stage) for stage in fold.stages(unseen.inputs)]
-            if np.argmin(loss) < 0.8 * rounds:
+            stages = list(fold.stages(unseen.inputs))
+            loss = [unseen.loss(stage) for stage in stages]
+            best = int(np.argmin(loss))
+            late = time.perf_counter() > self.deadline
+            if late or best < LAST * rounds or rounds == steps[-1]:
+                break
+            addition = self.task.addition(stages[best], beside.base)
+            if not beside.gain_of([addition]).value > 0:
                 break
         return fold, np.array(loss)
 
@@ -210,6 +247,7 @@ class Parts(NamedTuple):
         verdict = candidate.verdict
         if kept:
             verdict = f"kept: {kept[0].rounds} rounds, weight {kept[0].weight:.2f}"
+            verdict += candidate.setting_words()
         return nothing._replace(
             score=self.objective.improved(base_score, candidate.gain.value),
             gain=candidate.gain.value,
@@ -224,7 +262,7 @@ class Parts(NamedTuple):
         gain = f"{self.gain.value:.4f} +- {self.gain.standard_error:.4f}"
         return (
             f"The flexible parts {self.objective.words.earned.format(gain)}, each more "
-            f"than {EARNED} standard errors."
+            f"than {self.objective.earned} standard errors."
         )
 
 
@@ -233,23 +271,23 @@ def fit_parts(
     base_estimator: Any,
     splits: list[HeldOut],
     candidates: list[PartCandidate],
-    seed: int,
+    rng: np.random.Generator,
     deadline: float,
 ) -> Parts:
     """Return the parts that earn their place beside the base, with their weights."""
     nothing = Parts([], None, np.nan, table.objective)
     if not candidates or not splits:
         return nothing
-    rng = np.random.default_rng(seed)
     left = _screened(table, base_estimator, splits[0], candidates, rng, deadline)
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[:1], left)
-    hope = HOPEFUL if _is_large(splits[0]) else 0.0
-    left = [candidate for candidate in left if candidate.gains_first(table, hope)]
+    n_train, dear = len(splits[0].train.rows), is_dear(base_estimator)
+    left = [x for x in left if x.is_hopeful(table, n_train, dear)]
     if not left:
         return nothing
-    _fit_splits(table, base_estimator, splits[1:], left)
+    if _has_time(left, splits, deadline):
+        _fit_splits(table, base_estimator, splits[1:], left)
     rows = np.concatenate([test for _, _, test in left[0].tests])
     base = np.concatenate([base for _, base, _ in left[0].tests])
     unseen = Unseen(table, rows, base)
@@ -276,12 +314,12 @@ def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> Non
         for rows in (split.test, split.train.rows):  # once for all candidates
             split.train.guess(base_estimator, rows)
     pairs = [(x, split) for split in splits for x in candidates if x.lacks(split)]
-    trials = _side_by_side(fitted, pairs)
+    trials = side_by_side(fitted, pairs)
     for (candidate, _), trial in zip(pairs, trials, strict=True):
         candidate.keep(trial)
 
 
-def _side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
+def side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
     """Return the fits of candidates, each on one thread, to what they come with."""
     # what is not boosting may have threads of its own
     boosting = all(boosts(candidate.estimator) for candidate, _ in pairs)
@@ -302,19 +340,36 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
         test = rng.permutation(test)[:SCREEN_ROWS]
     for candidate in candidates:
         candidate.rounds = SCREEN_ROUNDS if large else 0
+        candidate.deadline = deadline
     base = partial(split.train.guess, base_estimator)
     for rows in (test, train):  # once for all candidates
         base(rows)
     begun = _begun(candidates, deadline)
-    trials = _side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
+    trials = side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)
-        if candidate.gains_first(table, HOPEFUL if large else 0.0):
+        if candidate.is_hopeful(table, len(split.train.rows), is_dear(base_estimator)):
             left.append(candidate)
         if large:
             candidate.forget()
     return left
+
+
+def _has_time(candidates, splits: list[HeldOut], deadline: float) -> bool:
+    """Whether fits to the other splits would end in time, given those to the first."""
+    if np.isinf(deadline):
+        return True
+    seconds = sum(candidate.seconds for candidate in candidates) / n_threads()
+    base = sum(splits[0].train.seconds.values())
+    need = (seconds + base) * (len(splits) - 1)
+    return time.perf_counter() + need <= deadline
+
+
+def is_dear(base_estimator: Any) -> bool:
+    """Whether a linear predictor, or one that it is made of, sends a scout ahead."""
+    every = base_estimator.made_of() or [base_estimator]
+    return any(one.scout() is not None for one in every)
 
 
 def _is_large(split: HeldOut) -> bool:

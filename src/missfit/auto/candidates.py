@@ -14,6 +14,7 @@ from missfit.auto.boosting import PartCandidate
 from missfit.auto.heldout import Training, seeded
 from missfit.auto.objective import Objective, Task
 from missfit.auto.race import Candidate, Scout
+from missfit.auto.settings import SETTINGS
 from missfit.estimators.conditional_imputed_logistic import (
     ConditionalImputedLogistic,
 )
@@ -45,17 +46,24 @@ class Candidates(NamedTuple):
     flexible: list[Any]
 
     def for_the_race(self, seed: int) -> list[Candidate]:
-        """Return the linear ones with their names and scouts, the reference first."""
+        """Return the linear ones with names, scouts and hints, the reference first."""
         models = [seeded(candidate, seed) for candidate in self.linear]
-        return [
+        every = [
             Candidate(model, name, scout_of(model, models[0]))
             for model, name in zip(models, _names(self.linear), strict=True)
         ]
+        known = {repr(candidate.estimator): candidate for candidate in every}
+        for candidate in every[1:]:
+            candidate.hint = known.get(repr(candidate.estimator.hinted_by()))
+        return every
 
     def for_the_parts(self, seed: int, tasks: Sequence[Task]) -> list[PartCandidate]:
-        """Return each flexible one once for every task."""
+        """Return each flexible one once for every task.
+
+        The default comes with settings to choose from, another as it was given.
+        """
         return [
-            PartCandidate(seeded(model, seed), name, task)
+            PartCandidate(seeded(model, seed), name, task, _settings(model))
             for model, name in zip(self.flexible, _names(self.flexible), strict=True)
             for task in tasks
         ]
@@ -114,9 +122,14 @@ def default_regressors(moments: PatternMoments) -> list[Any]:
 
 
 def boosting() -> HistGradientBoostingRegressor:
-    """Gradient boosting for the flexible parts; the rounds are chosen later."""
+    """Gradient boosting for the flexible parts; its rounds and settings come later."""
     no: Any = False
-    return HistGradientBoostingRegressor(learning_rate=0.07, early_stopping=no)
+    return HistGradientBoostingRegressor(early_stopping=no, **SETTINGS[0])
+
+
+def _settings(model: Any) -> Sequence[dict[str, Any]]:
+    """Return the settings to choose from, of the default; none of another."""
+    return SETTINGS if repr(model) == repr(boosting()) else ()
 
 
 def default_classifiers(moments: PatternMoments) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from missfit.auto.averaging import averaged
 from missfit.auto.boosting import fit_parts
 from missfit.auto.candidates import candidates_of
+from missfit.auto.clock import Clock
 from missfit.auto.explanation import Explanation, Score
 from missfit.auto.heldout import Table, all_and_splits, row_splits
 from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
 from missfit.auto.race import Race
 from missfit.auto.reasons import Outcome, sum_of_parts
+from missfit.auto.settings import set_by_a_look
 from missfit.estimators.base import NanEstimator
 from missfit.moments.pattern_moments import PatternMoments
 
@@ -48,20 +52,31 @@ class AutoPredictor(NanEstimator):
     def _default_candidates(self, moments: PatternMoments) -> list[Any]:
         """Return the candidates that suit a table, the reference first."""
 
-    def _choose(self, table: Table, deadline: float) -> None:
+    def _choose(self, table: Table, clock: Clock) -> None:
         """Choose by the rows of a table, and fit what is chosen."""
-        seed = self._seed()
-        whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
-        candidates = self._candidates(table, whole.moments)
-        race = Race(candidates.for_the_race(seed), table, deadline)
-        winner = race.run(splits)
+        seed, deadline = self._seed(), clock.deadline
+        with clock.stage("reading the rows"):
+            whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
+            candidates = self._candidates(table, whole.moments)
+        with clock.stage("the linear candidates"):
+            race = Race(candidates.for_the_race(seed), table, deadline)
+            picked = race.run(splits)
+            winner = averaged(race, splits) or picked
         flexible = candidates.for_the_parts(seed, table.objective.tasks)
-        parts = fit_parts(table, winner.estimator, splits, flexible, seed, deadline)
-        self.base_ = whole.fit(winner.estimator)
+        with clock.stage("the flexible parts"):
+            deadline -= race.final_seconds(winner)
+            rng = np.random.default_rng(seed)
+            if splits and time.perf_counter() < deadline:
+                set_by_a_look(table, winner.estimator, splits[0], flexible, rng)
+            parts = fit_parts(table, winner.estimator, splits, flexible, rng, deadline)
+        with clock.stage("the base fitted to all rows"):
+            self.base_ = whole.fit(winner.estimator)
         self.parts_ = parts.kept
-        outcome = Outcome(whole, splits, race, winner, flexible, parts)
-        self._explanation_ = outcome.explanation(self._feature_names())
-        self.scores_ = self._explanation_.candidates
+        with clock.stage("this explanation"):
+            outcome = Outcome(whole, splits, race, winner, flexible, parts)
+            explanation = outcome.explanation(self._feature_names())
+        self._explanation_ = replace(explanation, seconds=clock.seconds)
+        self.scores_ = explanation.candidates
 
     def candidates_for(self, X: Any, y: Any = None, sample_weight: Any = None) -> list:
         """Return what `fit` would try on these rows, without fitting anything.
@@ -98,8 +113,8 @@ class AutoPredictor(NanEstimator):
         """
         table = self._trial()._table(X, y, sample_weight, None)
         moments = table.moments(np.arange(len(table.X)))
-        linear, flexible = self._candidates(table, moments)
-        return [clone(candidate) for candidate in (*linear, *flexible)]
+        found = self._candidates(table, moments)
+        return [clone(candidate) for candidate in (*found.linear, *found.flexible)]
 
     def explain(self, feature_names: Sequence[str] | None = None) -> Explanation:
         """Return what was chosen and why; ``print`` it to read it.
@@ -128,15 +143,6 @@ class AutoPredictor(NanEstimator):
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _deadline(self) -> float:
-        if self.time_budget is None:
-            return np.inf
-        if not self.time_budget > 0:
-            raise ValueError(
-                f"time_budget={self.time_budget!r}; give seconds > 0, or None."
-            )
-        return time.perf_counter() + float(self.time_budget)
 
 
 def checked_groups(groups: Any, X: NDArray) -> NDArray | None:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missfit.auto.candidates import default_classifiers
 from missfit.auto.choice import AutoPredictor, checked_groups
+from missfit.auto.clock import Clock
 from missfit.auto.heldout import Table, effective_rows
 from missfit.auto.log_loss import LogLoss
 from missfit.estimators.classes import NanClassifier
@@ -31,7 +32,7 @@ class AutoClassifier(AutoPredictor, NanClassifier):
                               + v (boosted(x) - base(x))
 
        come from the same held-out rows (the least log-loss, u and v in [0, 1]); each
-       part must lower their log-loss by 1.5 standard errors, or it is left out.
+       part must lower their log-loss by half a standard error, or it is left out.
 
     Everything is refitted inside every fold. The base ends fitted to all rows, the
     boosting is the mean of the logits of its fits to the folds. With more than two
@@ -120,11 +121,11 @@ class AutoClassifier(AutoPredictor, NanClassifier):
         groups : array-like of shape (n,), optional
             Rows of one group (a school, a patient) are held out together.
         """
-        deadline = self._deadline()
+        clock = Clock(self.time_budget)
         trial = self._trial()
         table = trial._table(X, y, sample_weight, groups)
         trial._objective_ = table.objective
-        trial._choose(table, deadline)
+        trial._choose(table, clock)
         return self._become(trial)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ The evidence on missingness is that of `missfit.evidence`, which the report of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +94,8 @@ class Explanation:
         The loss that a gain of one in the score stands for: of a number its variance.
     words : ScoreWords
         How the score is called.
+    seconds : dict of str to float
+        How long each stage of the fit took.
     """
 
     candidates: list[Score]
@@ -105,6 +107,7 @@ class Explanation:
     feature_names: list[str]
     unit: float
     words: ScoreWords
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def target_variance(self) -> float:
@@ -152,7 +155,7 @@ class Explanation:
         """Write it as a page of text."""
         parts = [
             self._regime_lines(),
-            self._candidate_lines(),
+            self._candidate_lines() + self._time_lines(),
             [f"Chosen: {self.choice}.", f"  {self.reason}"],
             self._mechanism_lines(),
             self._measure_lines(),
@@ -167,6 +170,7 @@ class Explanation:
             Html(STYLE),
             *(paragraph(line) for line in self._regime_lines()),
             self._candidate_table(),
+            *(paragraph(line) for line in self._time_lines()),
             paragraph(element("strong", f"Chosen: {self.choice}."), f" {self.reason}"),
         ]
         heading, *claims = self._mechanism_lines()
@@ -209,6 +213,14 @@ class Explanation:
                 f"{s.seconds:>8.2f}  {s.verdict}"
             )
         return lines
+
+    def _time_lines(self) -> list[str]:
+        """Say where the seconds of the fit went."""
+        if not self.seconds:
+            return []
+        stages = [f"{taken:.2f} for {name}" for name, taken in self.seconds.items()]
+        total = sum(self.seconds.values())
+        return [f"Seconds of the fit: {total:.2f}, of which {', '.join(stages)}."]
 
     def _mechanism_lines(self) -> list[str]:
         if self.regime.missing == 0:

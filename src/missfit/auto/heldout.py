@@ -20,6 +20,9 @@ from missfit.estimators.splits import row_splits as splits_of_rows
 from missfit.moments.pattern_moments import PatternMoments
 
 FEWEST_UNITS = 10  # rows or groups to split: two of them in each of five folds
+# Rows below which the linear candidates are averaged, and none is picked: from here on
+# the weights of `averaging` would be those of a pick.
+AVERAGED_ROWS = 2_000
 
 
 class Gain(NamedTuple):
@@ -80,6 +83,11 @@ class Table(NamedTuple):
         return self._replace(
             X=self.X[index], y=self.y[index], weight=self.weight[index], groups=groups
         )
+
+    @property
+    def is_averaged(self) -> bool:
+        """Whether rows are too few to pick one of the linear candidates."""
+        return self.objective.averages and self.weight.sum() < AVERAGED_ROWS
 
     def weighted(self) -> Table:
         """Return the rows of weight > 0."""
@@ -175,6 +183,9 @@ class Training:
         return self._guessed[key][1]
 
     def _fit(self, estimator: Any) -> Any:
+        parts = estimator.made_of()
+        if parts:
+            return estimator.of_fitted([self.fit(part) for part in parts])
         start = estimator.starts_from()
         given = () if start is None else (self.fit(start),)  # most often at hand
         if estimator.needs_rows:

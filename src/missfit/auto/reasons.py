@@ -13,7 +13,7 @@ from missfit.auto.explanation import Explanation, Score, regime_of
 from missfit.auto.heldout import HeldOut, Training
 from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
-from missfit.auto.race import Candidate, Race
+from missfit.auto.race import CHOSEN, Candidate, Race
 from missfit.estimators.emlr import EMLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
@@ -57,8 +57,7 @@ class Outcome(NamedTuple):
     def scores(self) -> list[Score]:
         """Return the lines of all candidates, linear and flexible."""
         scores = self.race.scores(self.winner, self.parts.base_score)
-        pairs = zip(self.race.candidates, scores, strict=True)
-        base = next(line.score for c, line in pairs if c is self.winner)
+        base = next(line.score for line in scores if line.verdict == CHOSEN)
         return scores + [self.parts.score(c, base) for c in self.part_candidates]
 
     def reason(self) -> str:
@@ -66,6 +65,12 @@ class Outcome(NamedTuple):
         winner, reference = self.winner, self.race.reference
         if not self.race.tests:
             words = f"too few rows to hold some out: {winner.name} is the reference."
+        elif winner.estimator.made_of():
+            words = (
+                f"{self.whole.moments.count.sum():,.6g} rows are too few to pick one "
+                "linear predictor, so the predictions of several are averaged: the "
+                "better one predicts the held-out rows, the more it weighs."
+            )
         elif winner is reference:
             words = (
                 f"{winner.name} is the reference, and no other base predicts the "
@@ -143,7 +148,14 @@ def sum_of_parts(
 
 
 def risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
-    """Return drops as the base tells them, by its laws, or by EM's if it has none."""
+    """Return drops as the base tells them, by its laws, or by EM's if it has none.
+
+    Of a mean of several it is the mean of theirs.
+    """
+    members = base.made_of()
+    if members:
+        every = [risk_drops(whole, whole.fit(member)) for member in members]
+        return np.average(every, axis=0, weights=base.weights)
     step = max(1, len(whole.rows) // DROP_ROWS)
     told = base.risk_drops(whole.table.X[whole.rows[::step]])
     if told is not None:

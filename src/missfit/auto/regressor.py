@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from missfit.auto.candidates import default_regressors
 from missfit.auto.choice import AutoPredictor, checked_groups
+from missfit.auto.clock import Clock
 from missfit.auto.heldout import Table, effective_rows
 from missfit.auto.objective import SQUARED_ERROR
 from missfit.estimators.base import NanRegressor
@@ -119,9 +120,9 @@ class AutoRegressor(AutoPredictor, NanRegressor):
         """
         if comes_in_chunks(X):
             return self._fit_source(X, y, sample_weight, groups)
-        deadline = self._deadline()
+        clock = Clock(self.time_budget)
         trial = self._trial()
-        trial._choose(trial._table(X, y, sample_weight, groups), deadline)
+        trial._choose(trial._table(X, y, sample_weight, groups), clock)
         return self._become(trial)
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, Table
 
-EARNED = 1.5  # paired standard errors that a part must gain: rounds were chosen too
-
 
 class Unseen:
     """Held-out rows with the guesses of a base, to which additions are weighed."""
@@ -32,10 +30,17 @@ class Unseen:
         """Return how much lower the second losses are."""
         return self.table.gain(self.rows, loss, new_loss)
 
+    def gain_of(self, additions: list[NDArray]) -> Gain:
+        """Return what additions gain over the base at their best weights."""
+        return self.gain(self.base_loss, self.weighed(additions)[1])
+
+    def mean_loss(self) -> float:
+        """Return the mean loss of the base."""
+        return float(np.average(self.base_loss, weights=self.weight))
+
     def base_score(self) -> float:
         """Return the score of the base."""
-        loss = float(np.average(self.base_loss, weights=self.weight))
-        return self.table.objective.score(loss, self.unit)
+        return self.table.objective.score(self.mean_loss(), self.unit)
 
 
 class Stack(NamedTuple):
@@ -50,7 +55,7 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
     """Weights in [0, 1] of additions to a base; each addition must earn its place.
 
     Additions are taken one by one, the most useful first, as long as each lowers the
-    held-out loss by more than `EARNED` paired standard errors.
+    held-out loss by more paired standard errors than the objective asks for.
     """
     kept, weights, loss = [], np.empty(0), unseen.base_loss
     while len(kept) < len(additions):
@@ -58,7 +63,7 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
         for k in set(range(len(additions))) - set(kept):
             trials.append((k, *unseen.weighed([additions[j] for j in [*kept, k]])))
         k, trial, new_loss = min(trials, key=lambda t: unseen.weight @ t[2])
-        if not unseen.gain(loss, new_loss).wins(EARNED):
+        if not unseen.gain(loss, new_loss).wins(unseen.table.objective.earned):
             break
         kept, weights, loss = [*kept, k], trial, new_loss
     return Stack(kept, weights, unseen.gain(unseen.base_loss, loss))

@@ -31,9 +31,11 @@ class NanEstimator(BaseEstimator, ABC):
 
     is_linear = False  # one regression of y on complete X: can be the base of others
     has_law = False  # answers `expected_features`
+    law_without_target = False  # whether a target of 0 and 1 upsets its law of X
     named_by_estimator = False  # whether the estimator inside says most of what it is
     predict: Callable[..., Any]
     n_features_in_: int
+    takes_chunks = "EMLR()"  # one of the same task, for those who have chunks
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise where the rows come in chunks."""
@@ -42,7 +44,7 @@ class NanEstimator(BaseEstimator, ABC):
                 f"{type(self).__name__} needs all rows in memory here, and X is of "
                 f"type {type(X).__name__}, whose rows come in chunks. Read them into "
                 "an array or a frame first, or use a predictor that takes chunks, such "
-                "as EMLR."
+                f"as {self.takes_chunks}."
             )
 
     def _check_predict(self, X: Any) -> Any:
@@ -134,6 +136,22 @@ class NanEstimator(BaseEstimator, ABC):
         Where it is not None, ``fit_moments_given(fitted, moments)`` is the same as
         `fit_moments`, without the time of that other fit; so is ``fit_rows_given`` for
         a classifier, with the other fitted to the class indicators.
+        """
+        return None
+
+    def made_of(self) -> list[Any]:
+        """Return the predictors whose fits to the same rows this one is made of.
+
+        Where there are some, ``of_fitted(models)`` is the same as `fit`, without the
+        time of their fits.
+        """
+        return []
+
+    def hinted_by(self) -> Any:
+        """Return a cheap predictor that gains nothing where this one gains nothing.
+
+        Where it does not predict held-out rows better than the first candidate of a
+        choice, this one is not fitted. None: there is no such sign.
         """
         return None
 

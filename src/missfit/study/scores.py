@@ -58,7 +58,7 @@ def number_score(y: NDArray, predicted: NDArray) -> Scores:
         return {"mse": mse, "r2": float(1 - mse / np.var(y))}
 
 
-def class_score(y: NDArray[np.int64], shares: NDArray[np.float64]) -> Scores:
+def class_score(y: NDArray, shares: NDArray[np.float64]) -> Scores:
     """Return the log-loss of probabilities, and the share of rows that are right.
 
     >>> score = class_score(np.array([0, 1]), np.array([[0.5, 0.5], [0.5, 0.5]]))

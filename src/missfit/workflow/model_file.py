@@ -43,6 +43,7 @@ from missfit.workflow.model_checks import (
 )
 from missfit.workflow.model_types import TRUSTED, portable
 from missfit.workflow.new_rows import new_rows
+from missfit.workflow.profile import Profile
 from missfit.writing import whole_file
 
 __all__ = [
@@ -54,7 +55,8 @@ __all__ = [
 ]
 
 FORMAT = "missfit model"
-VERSION = 4
+VERSION = 5
+READ = (4, 5)  # a file of version 4 has no profile of its table
 
 
 class ModelFileError(ValueError):
@@ -78,6 +80,8 @@ class TableModel:
         The name of the column that is predicted.
     missingness : Missingness
         Which variables were missing when the model was fitted.
+    profile : Profile, optional
+        What else is known of the table, for `missfit.workflow.watch`.
     """
 
     encoder: TableEncoder
@@ -85,6 +89,7 @@ class TableModel:
     predictor: str
     target: str
     missingness: Missingness
+    profile: Profile | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -261,6 +266,7 @@ class TableModel:
             "reading": self.reading.as_json(),
             "patterns": sorted(key.hex() for key in seen.keys),
             "patterns_seen_once": seen.n_single,
+            "profile": None if self.profile is None else self.profile.as_json(),
         }
 
 
@@ -349,11 +355,11 @@ def _check_version(header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT:
         raise RefusedError(f"its format is {str(header.get('format'))[:80]!r}")
     version = header.get("version")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in READ:
         raise RefusedError(
             f"it has format version {str(version)[:20]}, written by missfit "
             f"{str(header.get('missfit'))[:20]}, and this missfit reads version "
-            f"{VERSION} (upgrade missfit to read a newer one)"
+            f"{' or '.join(map(str, READ))} (upgrade missfit to read a newer one)"
         )
 
 
@@ -372,9 +378,12 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
         int(header["patterns_seen_once"]),
     )
     predictor, target = str(header["predictor"]), str(header["target"])
-    model = TableModel(encoder, regressor, predictor, target, missingness)
+    profile = header.get("profile")
+    if profile is not None:
+        profile = Profile.from_json(profile, len(encoder.kinds_), missingness.n_rows)
+    model = TableModel(encoder, regressor, predictor, target, missingness, profile)
     for name, value in model.schema().items():
-        if header[name] != value and name != "patterns":
+        if header.get(name) != value and name != "patterns":
             raise RefusedError(f"the {name} of the header are not those of the model")
     check_counts(model)
     return model
