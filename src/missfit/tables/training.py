@@ -83,12 +83,7 @@ def read_training(
     out = {target, group, time, *options.left_out}
     features = [name for name in names if name not in out]
     if not features:
-        problems.add(
-            TableError(
-                f"{path} has no column beside the target {shown(target)} to predict "
-                "from; add columns."
-            )
-        )
+        problems.add(_no_features(target, path))
     frame = None
     with problems.collected():
         frame = _frame(table if opened is None else opened, options, problems)
@@ -114,6 +109,13 @@ def read_training(
         return read
     times = times_of(frame[time], time, path, options=options, hints=hints)
     return _in_time_order(read, times, time)
+
+
+def _no_features(target: str, path: Any) -> TableError:
+    return TableError(
+        f"{path} has no column beside the target {shown(target)} to predict from; add "
+        "columns."
+    )
 
 
 def _in_time_order(
