@@ -320,8 +320,8 @@ def load_model(path: str | Path) -> TableModel:
             raise
         except Exception as error:  # whatever a strange file makes a reader raise
             raise ModelFileError(
-                f"{path} is not loaded: {short_reason(error)}. Copy it again, or write it "
-                "again with missfit fit."
+                f"{path} is not loaded: {short_reason(error)}. Copy it again, or "
+                "write it again with missfit fit."
             ) from error
 
 
