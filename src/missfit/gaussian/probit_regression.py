@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, logsumexp, ndtri
 
-from missfit.gaussian.conditional import inverse_mills
 from missfit.gaussian.expected_features import ExpectedFeatures
+from missfit.gaussian.probit import inverse_mills
 
 RULED_OUT = -50.0  # the evidence for a component that x has ruled out
 RARE = 1e-9  # no label is held to be rarer than this at the start
