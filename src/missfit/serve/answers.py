@@ -131,7 +131,6 @@ class Answers:
         which half of the values do not fit is refused: for a single row, each.
         """
         X, misfits = self.model.encoder.transform_columns(columns)
-        misfits = [one.after(1) for one in misfits]  # row 1 is the first
         try:
             refuse_misfits(misfits)
         except TableError as error:

@@ -62,7 +62,7 @@ class Watch:
     ) -> None:
         """Count rows that are taken apart already."""
         for one in misfits:
-            moved = one.after(self.n_rows + 1)  # row 1 is the first below the header
+            moved = one.after(self.n_rows)
             before = self.misfits.get(one.name)
             self.misfits[one.name] = before + moved if before else moved
         mask = self.model.encoder.mask(X)
