@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
+WHEEL := .venv-wheel
 TABLES := moments linear networks auto scale
 
-.PHONY: run test test-slow test-oldest lint bench docs browser clean
+.PHONY: run test test-slow test-oldest lint bench docs dist release-check browser clean
 
 run: $(INSTALLED)
 	$(BIN)/missfit study quick
@@ -25,7 +26,7 @@ test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt \
-	  --editable ".[all]" hypothesis polars pytest pytest-xdist
+	  --editable ".[all]" hypothesis onnxruntime polars pytest pytest-xdist
 	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --ignore tests/test_docs.py \
 	  -W ignore::DeprecationWarning -W ignore::FutureWarning
 
@@ -48,6 +49,21 @@ docs: $(INSTALLED)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+# The package as a user gets it: the wheel alone, in an environment of its own, runs the
+# README. pytest runs outside of the repository's folder, so that nothing of it is found.
+dist: $(INSTALLED)
+	rm -rf dist $(WHEEL)
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet pytest "$$(ls $(CURDIR)/dist/*.whl)[all]"
+	$(WHEEL)/bin/python .ci/installed.py
+	cd $(WHEEL) && bin/python -m pytest -q -p no:cacheprovider -c /dev/null \
+	  --rootdir $(CURDIR)/tests $(CURDIR)/tests/test_docs.py -k "README or links"
+
+release-check: lint test test-slow docs dist
+	$(BIN)/python .ci/release.py
+
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -55,4 +71,4 @@ $(INSTALLED): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) out docs/_build docs/gallery docs/generated
+	rm -rf $(VENV) $(OLDEST) $(WHEEL) dist out docs/_build docs/gallery docs/generated

@@ -11,8 +11,10 @@ EXTRAS = (
     "table",
     "excel",
     "dask",
+    "onnx",
 )  # what users install; not dev, not docs
-BESIDE = ("polars",)  # of dev: scikit-learn has to know what it is given
+# of dev: scikit-learn has to know what it is given, and exported models are run
+BESIDE = ("polars", "onnxruntime")
 
 
 def oldest(requirement: str) -> str | None:

@@ -165,12 +165,12 @@ def busy(args):
 def million(args):
     """Print the linear candidates with 1,000,000 rows, one by one."""
     from missfit import AutoRegressor, PatternMoments
-    from missfit.auto.candidates import default_candidates
+    from missfit.auto.candidates import default_regressors
 
     n = 100_000 if args.quick else 1_000_000
     X, y = sample("mixture3", n)
     passing = seconds(lambda: PatternMoments.from_data(X, y), args.repeat)
-    every = default_candidates(PatternMoments.from_data(X, y))
+    every = default_regressors(PatternMoments.from_data(X, y))
     linear = [c for c in every if getattr(c, "is_linear", False)]
     model = AutoRegressor(linear, random_state=0)
     total = seconds(lambda: model.fit(X, y), 1)

@@ -1,11 +1,14 @@
-"""Coverage and width of the intervals of ConformalRegressor, by what calibrated them.
+"""Coverage of ConformalRegressor and ConformalClassifier, by what calibrated them.
 
 Five laws (MCAR, MAR, MAR where noise and missing values depend on the same feature,
 probit self-masking, the mixture of three Gaussians of the paper), 400 and 2,000
 calibration rows, intervals of 80, 90 and 95 %, 100 replications of 4,000 new rows each;
-then rows in groups, 90 %.
+then rows in groups, 90 %. Then sets of three classes, which are the target of three of
+these laws cut at its 40 and 70 % quantiles.
 
-    python benchmarks/coverage.py [--jobs N] [--replications R] [--features D]
+    python benchmarks/coverage.py [--jobs N] [--replications R] [--features D] [--sets]
+
+With --sets only the sets of classes are measured.
 
 The bars: coverage within 2 points of what is asked for, for each number of missing
 values where the model says "same pattern" and on average over all rows; median width
@@ -20,8 +23,20 @@ import numpy as np
 from header import header
 from joblib import Parallel, delayed
 
-from missfit import ConformalRegressor, ConstantImputedLR
-from missfit.simulate import MARGaussian, MCARGaussian, SelfMaskedProbit, published
+from missfit import (
+    EMLR,
+    ConformalClassifier,
+    ConformalRegressor,
+    ConstantImputedLR,
+    PatternClassifier,
+)
+from missfit.simulate import (
+    MARGaussian,
+    MCARGaussian,
+    Probit,
+    SelfMaskedProbit,
+    published,
+)
 
 LEVELS, SIZES, N_NEW = (0.8, 0.9, 0.95), (400, 2000), 4000
 N_GROUPS, ROWS_IN_GROUP = (8, 20, 40, 200), 25
@@ -95,17 +110,42 @@ def replicate(name, d, size, seed):
         model.set_params(alpha=1 - level)
         lower, upper, kind = model.predict_interval(new, return_kind=True)
         inside = (lower <= target) & (target <= upper)
-        parts = {"all rows of the table": np.full(N_NEW, True)}
-        parts |= {f"kind: {k}": kind == k for k in np.unique(kind)}
-        same = kind == "same pattern"
-        for k in np.unique(n_missing):
-            parts[f"same pattern, {k} missing"] = same & (n_missing == k)
-            parts[f"other kinds, {k} missing"] = ~same & (n_missing == k)
-        for what, rows in parts.items():
+        for what, rows in parts_of(kind, n_missing).items():
             covered.append(((level, what), rows.sum(), inside[rows].sum()))
         ratio = (upper - lower) / 2 / same_pattern_widths(model, mask, 1 - level)
         ratios.append((level, np.nanmedian(ratio)))
     return covered, ratios
+
+
+def parts_of(kind, n_missing):
+    """Which rows are of each kind, and of each number of missing values."""
+    parts = {"all rows of the table": np.full(N_NEW, True)}
+    parts |= {f"kind: {k}": kind == k for k in np.unique(kind)}
+    same = kind == "same pattern"
+    for k in np.unique(n_missing):
+        parts[f"same pattern, {k} missing"] = same & (n_missing == k)
+        parts[f"other kinds, {k} missing"] = ~same & (n_missing == k)
+    return parts
+
+
+def replicate_sets(name, d, size, seed):
+    """Return (what, rows, rows covered) and (level, classes in a set) of one fit."""
+    law = laws(d)[name]
+    law = Probit(law, [law.target_quantile(0.4), law.target_quantile(0.7)])
+    X, label = law.sample(int(size / HELD_OUT), random_state=seed)
+    new, truth = law.sample(N_NEW, random_state=10_000 + seed)
+    base = PatternClassifier(EMLR())
+    model = ConformalClassifier(base, random_state=seed).fit(X, label)
+    n_missing = np.isnan(new).sum(axis=1)
+    covered, sizes = [], []
+    for level in LEVELS:
+        model.set_params(alpha=1 - level)
+        sets, kind = model.predict_set(new, return_kind=True)
+        inside = sets[np.arange(N_NEW), truth]
+        for what, rows in parts_of(kind, n_missing).items():
+            covered.append(((level, what), rows.sum(), inside[rows].sum()))
+        sizes.append((level, sets.sum(axis=1).mean()))
+    return covered, sizes
 
 
 def table_of_law(name, d, size, n_replications, jobs):
@@ -113,13 +153,31 @@ def table_of_law(name, d, size, n_replications, jobs):
     results = Parallel(jobs)(
         delayed(replicate)(name, d, size, seed) for seed in range(n_replications)
     )
+    ratios = print_coverage(f"{name}, {d} features, {size} calibration rows", results)
+    line = [f"{ratio:>8.3f}{star(ratio > 1.15)}" for ratio in ratios]
+    print(f"{'width / same pattern':28s}{'':7s}" + "".join(line))
+
+
+def table_of_sets(name, d, size, n_replications, jobs):
+    """Print coverage of sets by kind and number missing, and the classes in a set."""
+    results = Parallel(jobs)(
+        delayed(replicate_sets)(name, d, size, seed) for seed in range(n_replications)
+    )
+    title = f"sets of three classes, {name}, {d} features, {size} calibration rows"
+    sizes = print_coverage(title, results)
+    line = "".join(f"{value:>8.3f} " for value in sizes)
+    print(f"{'classes in a set':28s}{'':7s}{line}")
+
+
+def print_coverage(title, results):
+    """Print coverage by kind and number missing; return the medians of the rest."""
     cells, ratios = defaultdict(list), defaultdict(list)
     for covered, widths in results:
         for key, n, n_inside in covered:
             cells[key].append((n, n_inside))
         for level, ratio in widths:
             ratios[level].append(ratio)
-    print(f"\n{name}, {d} features, {size} calibration rows")
+    print(f"\n{title}")
     print(f"{'':28s}{'share':>7s}" + "".join(f"{level:>9.0%}" for level in LEVELS))
     n_rows = {key: sum(n for n, _ in found) for key, found in cells.items()}
     for what in sorted({what for _, what in cells}, key=_order):
@@ -127,9 +185,7 @@ def table_of_law(name, d, size, n_replications, jobs):
         line = [_cell(level, what, cells[level, what]) for level in LEVELS]
         if any(cell.strip() != "-" for cell in line):
             print(f"{what:28s}{share:>7.1%}" + "".join(line))
-    medians = [np.nanmedian(ratios[level]) for level in LEVELS]
-    line = [f"{ratio:>8.3f}{star(ratio > 1.15)}" for ratio in medians]
-    print(f"{'width / same pattern':28s}{'':7s}" + "".join(line))
+    return [np.nanmedian(ratios[level]) for level in LEVELS]
 
 
 def star(is_beyond):
@@ -197,13 +253,19 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--replications", type=int, default=100)
     parser.add_argument("--features", type=int, nargs="+", default=[4, 10])
+    parser.add_argument("--sets", action="store_true")
     arguments = parser.parse_args()
     print(header())
-    for d in arguments.features:
-        for name in laws(d):
-            for size in SIZES:
-                table_of_law(name, d, size, arguments.replications, arguments.jobs)
-    table_of_groups(arguments.replications, arguments.jobs)
+    how = (arguments.replications, arguments.jobs)
+    grid = [(d, size) for d in arguments.features for size in SIZES]
+    if not arguments.sets:
+        for d, size in grid:
+            for name in laws(d):
+                table_of_law(name, d, size, *how)
+        table_of_groups(*how)
+    for d, size in grid:
+        for name in ("MCAR", "MAR", "self-masking"):
+            table_of_sets(name, d, size, *how)
 
 
 if __name__ == "__main__":

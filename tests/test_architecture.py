@@ -45,10 +45,12 @@ MAY_IMPORT = {
     "comparison": "auto estimators evidence moments networks suspicions tables "
     "terminal",
     "report": "comparison evidence markup moments study suspicions terminal writing",
-    "workflow": "auto bayes comparison estimators moments part_files report tables "
-    "versions writing",
-    "cli": "comparison report simulate study suspicions tables terminal workflow "
-    "writing",
+    "workflow": "auto bayes comparison estimators evidence moments part_files report "
+    "tables versions writing",
+    "serve": "estimators evidence markup moments report tables terminal workflow",
+    "onnx_export": "auto estimators gaussian moments tables workflow writing",
+    "cli": "comparison onnx_export report serve simulate study suspicions tables "
+    "terminal workflow writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.
@@ -57,11 +59,16 @@ HEAVY = {
     "optax": "networks",
     "dask": "estimators",
     "distributed": "study",
+    "onnx": "onnx_export",
+    "onnxruntime": "",
     "matplotlib": "estimators report study",
     "pandas": "cli comparison estimators study tables",
     "pyarrow": "tables",
     "skops": "workflow",
     "polars": "estimators",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "h11": "serve",
 }
 FILES = sorted(SRC.rglob("*.py"))
 ROOMS = [path for path in FILES if path != SRC / "__init__.py"]

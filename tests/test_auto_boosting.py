@@ -14,11 +14,15 @@ from threadpoolctl import threadpool_limits
 
 from conftest import hide
 from missfit import EMLR
-from missfit.auto.boosting import PartCandidate, boosts, fit_parts, stacked
+from missfit.auto.boosting import PartCandidate, fit_parts
 from missfit.auto.candidates import boosting
 from missfit.auto.heldout import Table, all_and_splits, seeded
+from missfit.auto.objective import SQUARED_ERROR
+from missfit.auto.parts import boosts
+from missfit.auto.stacking import Unseen, stacked
 
 CV = KFold(3, shuffle=True, random_state=0)
+ON_RESIDUALS, ON_Y = SQUARED_ERROR.tasks
 
 
 def curved(rng, n=400):
@@ -27,15 +31,15 @@ def curved(rng, n=400):
     return Table(hide(rng, X, 0.1), y, np.ones(n), None)
 
 
-def parts_of(table, estimator, ways=(True, False), deadline=np.inf):
-    candidates = [PartCandidate(seeded(estimator, 0), "part", way) for way in ways]
+def parts_of(table, estimator, tasks=SQUARED_ERROR.tasks, deadline=np.inf):
+    candidates = [PartCandidate(seeded(estimator, 0), "part", task) for task in tasks]
     _, splits = all_and_splits(table, list(CV.split(table.X)))
     return fit_parts(table, EMLR(), splits, candidates, 0, deadline), candidates
 
 
 def test_a_part_on_y_is_the_mean_of_scikit_learn_s_own_fits_to_the_folds(rng):
     table = curved(rng)
-    parts, _ = parts_of(table, boosting(), ways=(False,))
+    parts, _ = parts_of(table, boosting(), tasks=(ON_Y,))
     (part,) = parts.kept
     # grown in steps, looked at after each: the same trees as in one go
     plain = clone(boosting()).set_params(max_iter=part.rounds, random_state=0)
@@ -51,7 +55,7 @@ def test_a_part_on_y_is_the_mean_of_scikit_learn_s_own_fits_to_the_folds(rng):
 def test_a_part_on_residuals_sees_the_base_s_prediction_of_its_own_fold(rng):
     table = curved(rng)
     cubic = make_pipeline(SimpleImputer(), PolynomialFeatures(3), Ridge(1.0))
-    parts, _ = parts_of(table, cubic, ways=(True,))
+    parts, _ = parts_of(table, cubic, tasks=(ON_RESIDUALS,))
     (part,) = parts.kept
     whole = EMLR().fit(table.X, table.y).predict(table.X)
     expected = []
@@ -70,15 +74,20 @@ def test_the_base_is_scored_as_by_cross_validation(rng):
     parts, _ = parts_of(table, boosting())
     expected = cross_val_predict(EMLR(), table.X, table.y, cv=CV)
     # moments are added up in another order; EM stops at 1e-5 of the likelihood
-    assert parts.base_r2 == pytest.approx(r2_score(table.y, expected), abs=1e-5)
+    assert parts.base_score == pytest.approx(r2_score(table.y, expected), abs=1e-5)
+
+
+def beside_nothing(y, weight):
+    """Rows of a target beside a base that predicts zero."""
+    table = Table(np.empty((len(y), 0)), y, weight, None)
+    return Unseen(table, np.arange(len(y)), np.zeros(len(y)))
 
 
 def test_the_weights_are_those_of_least_squares_where_all_lie_inside(rng):
     additions = rng.standard_normal((2, 500))
     residual = np.array([0.6, 0.3]) @ additions + 0.1 * rng.standard_normal(500)
     weight = rng.random(500)
-    table = Table(np.empty((500, 0)), residual, weight, None)
-    stack = stacked(table, np.arange(500), residual, list(additions))
+    stack = stacked(beside_nothing(residual, weight), list(additions))
     expected = Ridge(1e-12, fit_intercept=False).fit(additions.T, residual, weight)
     assert stack.kept == [0, 1]  # the most useful first
     np.testing.assert_allclose(stack.weights, expected.coef_, rtol=1e-6)
@@ -90,11 +99,10 @@ def test_the_weights_are_those_of_least_squares_where_all_lie_inside(rng):
 def test_weights_stay_between_0_and_1_and_noise_has_none(rng):
     useful, noise = rng.standard_normal((2, 500))
     noise -= (noise @ useful / (useful @ useful) + 0.1) * useful  # leads away from it
-    table = Table(np.empty((500, 0)), 3 * useful, np.ones(500), None)
-    stack = stacked(table, np.arange(500), 3 * useful, [noise, useful])
+    stack = stacked(beside_nothing(3 * useful, np.ones(500)), [noise, useful])
     assert stack.kept == [1]
     assert stack.weights.tolist() == pytest.approx([1.0], abs=1e-6)
-    nothing = stacked(table, np.arange(500), -useful, [useful])
+    nothing = stacked(beside_nothing(-useful, np.ones(500)), [useful])
     assert nothing.kept == []
     assert nothing.gain.value == 0
 
@@ -132,7 +140,7 @@ def test_what_is_no_tree_is_kept_as_it_is(rng):
     absolute = HistGradientBoostingRegressor(
         loss="absolute_error", early_stopping=False, random_state=0
     )
-    parts, _ = parts_of(table, absolute, ways=(False,))
+    parts, _ = parts_of(table, absolute, tasks=(ON_Y,))
     (part,) = parts.kept
     plain = absolute.set_params(max_iter=part.rounds)
     expected = [

@@ -62,7 +62,7 @@ def test_a_fit_to_a_training_part_is_the_plain_fit_to_its_rows(
     whole, splits = all_and_splits(table, pairs)
     everything, first = (whole, np.arange(len(table.X))), (splits[0].train, pairs[0][0])
     for train, rows in (everything, first):
-        X, y, weight, _ = table.take(rows)
+        X, y, weight, *_ = table.take(rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of rare patterns
             plain = clone(estimator).fit(X, y, weight)

@@ -7,11 +7,13 @@ import pytest
 
 from comparison_cases import MEAN, QUICK, SLOW, gaussian, table_of
 from missfit.cli import main
+from missfit.comparison.offers import NUMBERS
 
 
 def test_what_is_left_out_is_printed_and_reported(rng, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("missfit.comparison.trials.PATIENCE", 0.0)
-    monkeypatch.setattr("missfit.workflow.compare.CANDIDATES", [QUICK[0], MEAN])
+    offer = NUMBERS._replace(candidates=[QUICK[0], MEAN])
+    monkeypatch.setattr("missfit.comparison.offers.NUMBERS", offer)
     X, y = gaussian(rng, 200)
     table_of(X, y).X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
     call = ["compare", str(tmp_path / "t.csv"), "--target", "y", "--jobs", "1"]
@@ -44,8 +46,17 @@ def test_a_complete_table_and_one_with_a_single_variable_are_reported(tmp_path, 
         ("y\n1\n2\n", [], "no column beside the target"),
         ("a,b\n1,2\n", [], "--target 'y'"),
         ("a,y\n" + "1,2\n" * 60, [], "'y' is 2 in every row"),
-        ("a,y\n" + "1,up\n2,down\n" * 60, [], "holds text, such as 'up'"),
-        ("a,y\n1,x\nx,2\n" + "3,z\n" * 60, [], "61 values that are no number"),
+        (
+            "a,y\n" + "".join(f"{k},name {k}\n" for k in range(60)),
+            [],
+            "holds text, such as 'name 0' in row 0, and has 60 different values",
+        ),
+        ("a,y\n" + "1,up\n2,down\n" * 60, ["--task", "number"], "holds text, such"),
+        (
+            "a,y\n1,x\nx,2\n" + "3,z\n" * 60,
+            ["--task", "number"],
+            "61 values that are no number",
+        ),
         ("a,y\n1,1\n2,2\n", [], "2 rows with a target; at least 50"),
         ("a,y\n" + "1,1\n2,2\n" * 60, ["--skip", "Magic"], "no predictor known"),
         ("a,y\n" + "1,1\n2,2\n" * 60, ["--folds", "1"], "at least 2"),

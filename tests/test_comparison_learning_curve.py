@@ -12,9 +12,11 @@ def test_the_learning_curve_rises_to_the_score_of_the_comparison(rng):
     found = comparison_of(X, y)
     curve = learning_curve(found, repeats=5)
     assert [point.n_rows for point in curve] == [160, 400, 800, 1600]
-    assert curve[0].r2 < curve[-1].r2
+    assert curve[0].score < curve[-1].score
     # with all rows it is the cross-validation itself
-    assert curve[-1].r2 == pytest.approx(found.scores[found.recommended].r2, abs=1e-6)
+    assert curve[-1].score == pytest.approx(
+        found.scores[found.recommended].r2, abs=1e-6
+    )
 
 
 def test_the_error_of_a_point_of_the_curve_is_that_of_a_bootstrap(rng):
@@ -25,7 +27,7 @@ def test_the_error_of_a_point_of_the_curve_is_that_of_a_bootstrap(rng):
     r2 = bootstrapped_r2(rng, y, guess)
     # 2,000 draws know a standard deviation to 2 %, the delta method's is to first order
     assert last.error == pytest.approx(np.std(r2), rel=0.1)
-    assert last.gain == pytest.approx(last.r2 - before.r2, abs=1e-9)
+    assert last.gain == pytest.approx(last.score - before.score, abs=1e-9)
     assert 0 < last.gain_error < last.error  # they meet the same rows
 
 

@@ -135,7 +135,7 @@ def test_the_report_shows_only_rows_that_are_tested(compared):
     diagnosis = diagnose(comparison)
     assert sum(group.n_rows for group in diagnosis.by_count) == 200
     assert np.isfinite(diagnosis.importance.drops).all()
-    assert all(np.isfinite(list(g.rmse.values())).all() for g in diagnosis.by_count)
+    assert all(np.isfinite(list(g.errors.values())).all() for g in diagnosis.by_count)
     assert sum(pattern.n_rows for pattern in diagnosis.by_pattern) == 200
     assert sum(p.share for p in diagnosis.by_pattern) == pytest.approx(1.0)
     assert np.isfinite(diagnosis.coverage).all()

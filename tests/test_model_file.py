@@ -11,12 +11,28 @@ import pytest
 import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
-from missfit import EMLR, ConformalRegressor, TableEncoder
+from missfit import (
+    EMLR,
+    ConditionalImputedLogistic,
+    ConformalClassifier,
+    ConformalRegressor,
+    ConstantImputedLR,
+    EMProbit,
+    PatternClassifier,
+    TableEncoder,
+)
 from missfit.comparison.candidates import CANDIDATES
 from missfit.tables.training import TrainingTable
 from missfit.workflow.archive import packed, signed_header, zipped
 from missfit.workflow.fit import fit_table
-from missfit.workflow.model_file import HEADER, ModelFileError, load_model, save_model
+from missfit.workflow.missingness import Missingness
+from missfit.workflow.model_file import (
+    HEADER,
+    ModelFileError,
+    TableModel,
+    load_model,
+    save_model,
+)
 from served import fitted_folder, make_table, refused
 
 
@@ -66,6 +82,34 @@ def test_a_boosted_default_can_be_saved_and_loaded(tmp_path):
     # rows of 3 numbers and the schema
     n_leaves = sum(int((part.model.feature < 0).sum()) for part in parts)
     assert (tmp_path / "m.skops").stat().st_size < 12 * n_leaves + 30_000
+
+
+CLASSIFIERS = [
+    PatternClassifier(EMLR()),
+    PatternClassifier(ConstantImputedLR()),
+    EMProbit(),
+    ConditionalImputedLogistic(),
+]
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2, 3], [False, True]], ids=str)
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=str)
+def test_every_classifier_can_be_saved_and_loaded(tmp_path, estimator, labels):
+    frame = make_table(150)
+    place = np.searchsorted(frame["y"].quantile([0.4, 0.7]), frame["y"])
+    label = pd.Series(labels).to_numpy()[place % len(labels)]  # of text: of objects
+    table = frame.drop(columns="y")
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(table)
+    classifier = ConformalClassifier(estimator, random_state=0).fit(X, label)
+    missingness = Missingness.of(encoder.mask(X))
+    model = TableModel(encoder, classifier, "some classifier", "y", missingness)
+    save_model(tmp_path / "m.skops", model)
+    again = load_model(tmp_path / "m.skops").regressor
+    assert again.classes_.tolist() == sorted(labels)
+    for name in ("predict_proba", "predict", "predict_set"):
+        ours, theirs = getattr(again, name)(X), getattr(classifier, name)(X)
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_the_schema_can_be_read_without_missfit(folder):

@@ -217,7 +217,7 @@ def test_claims_have_the_errors_of_a_bootstrap(many_patterns, grouped):
         found, X=np.zeros((1000, 32))
     )  # one group: none missing
     (group,) = errors_by_count(whole)
-    assert group.rmse[name] == pytest.approx(loss.mean() ** 0.5)
+    assert group.errors[name] == pytest.approx(loss.mean() ** 0.5)
     spread = np.sqrt(loss[rows].mean(axis=1)).std()
     assert group.error == pytest.approx(spread, rel=0.12)
 

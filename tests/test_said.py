@@ -13,6 +13,7 @@ from missfit.cli import main
 from missfit.cli.options import seconds
 from missfit.cli.said import NAME, as_options, fill_in, read_said, said_of_table
 from missfit.comparison.candidates import CANDIDATES, candidate
+from missfit.comparison.offers import NUMBERS
 
 TRIED = ("ConstantImputedLR", "mean + indicator ridge")
 
@@ -171,7 +172,8 @@ def test_an_interrupt_writes_the_report_of_what_is_there_and_the_command_goes_on
 
     out = tmp_path / "out"
     stopped = with_second(interrupt)
-    monkeypatch.setattr("missfit.workflow.compare.CANDIDATES", stopped)
+    offer = NUMBERS._replace(candidates=stopped)
+    monkeypatch.setattr("missfit.comparison.offers.NUMBERS", offer)
     assert main(compare_line(table, out)) == 130
     said = capsys.readouterr()
     assert "give the same command again to go on" in said.err

@@ -267,12 +267,12 @@ def test_what_cannot_be_read_is_named(values, text):
 @pytest.mark.parametrize(
     ("fitted", "later", "text"),
     [
-        ([1.0, 2.0], ["1", "x"], r"'a' held numbers at fit, and now .*'x' in row 1"),
-        ([1.0, 2.0], [1.0, np.inf], r"'a' held numbers at fit, and now .*inf in row 1"),
+        ([1.0, 2.0], ["1", "x"], r"'a' held numbers at fit, and now .*'x' in row 2"),
+        ([1.0, 2.0], [1.0, np.inf], r"'a' held numbers at fit, and now .*inf in row 2"),
         (
             ["1", "2"],
             ["1", "1e999"],
-            r"held numbers at fit, and now .*'1e999' in row 1",
+            r"held numbers at fit, and now .*'1e999' in row 2",
         ),
         (
             [1, 2],
@@ -282,9 +282,9 @@ def test_what_cannot_be_read_is_named(values, text):
         (
             [True, False],
             [1.0, 2.0],
-            r"'a' held booleans at fit, and now .*2\.0 in row 1",
+            r"'a' held booleans at fit, and now .*2\.0 in row 2",
         ),
-        (["2020-01-01"], [3.0], r"'a' held dates at fit, and now .*3\.0 in row 0"),
+        (["2020-01-01"], [3.0], r"'a' held dates at fit, and now .*3\.0 in row 1"),
         ([1.0, 2.0], pd.to_datetime(["2020-01-01"]), r"held numbers at fit, and now"),
     ],
 )

@@ -29,8 +29,8 @@ def test_a_whole_number_beyond_the_largest_float_is_missing_and_named(sign):
     encoder = TableEncoder().fit(pd.DataFrame({"a": [*range(99), sign * 10**400]}))
     (note,) = encoder.reading_.notes()
     assert note == (
-        "a: 1 value that is no number (a whole number of 1329 bits in row 99) taken as "
-        "missing"
+        "a: 1 value that is no number (a whole number of 1329 bits in row 100) taken "
+        "as missing"
     )
 
 

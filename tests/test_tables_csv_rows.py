@@ -91,7 +91,7 @@ def test_what_is_no_number_is_named_by_file_column_row_and_value(tmp_path, place
     # a whole table says so, and leaves the row out
     notes = read_training(path, "a").notes
     assert (
-        f"a: 1 value that is no number ('tall' in row {place}) taken as missing"
+        f"a: 1 value that is no number ('tall' in row {place + 1:,}) taken as missing"
         in notes
     )
     assert "1 rows without a target left out" in notes

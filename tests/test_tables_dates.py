@@ -109,7 +109,7 @@ def test_a_few_odd_dates_are_missing_and_named():
     texts = [f"2020-01-{day:02}" for day in range(1, 31)] * 4 + ["2020-02-30", "soon"]
     reading, values = read(texts)
     assert values.isna().tolist() == [False] * 120 + [True, True]
-    assert "'2020-02-30' in row 120, 'soon' in row 121" in reading.notes[0]
+    assert "'2020-02-30' in row 121, 'soon' in row 122" in reading.notes[0]
 
 
 def test_numbers_and_words_are_no_dates():

@@ -112,7 +112,7 @@ def test_units_that_do_not_go_together_are_named_by_their_rows():
     reading, values = read(texts)
     assert np.isnan(values[199])
     assert reading.notes == (
-        "1 value that is no number ('5 kg' in row 199) taken as missing",
+        "1 value that is no number ('5 kg' in row 200) taken as missing",
     )
     assert read(["1 km", "2 kg"] * 30)[0].kind == "category"
 
@@ -146,7 +146,7 @@ def test_a_few_odd_values_are_missing_and_many_make_a_category():
     few = [*texts, "abc", "x1"]
     reading, values = read(few)
     assert np.isnan(values[200:]).all()
-    assert "2 values that are no number ('abc' in row 200, 'x1' in row 201)" in str(
+    assert "2 values that are no number ('abc' in row 201, 'x1' in row 202)" in str(
         reading.notes
     )
     # one word for many rows is a mark that nobody told us
@@ -160,10 +160,10 @@ def test_a_few_odd_values_are_missing_and_many_make_a_category():
 def test_a_kind_that_is_asked_for_is_followed_or_refused_with_the_values():
     assert read(["1", "2"] * 9, kinds={"a": "category"})[0].kind == "category"
     with pytest.raises(
-        TableError, match=r"'a' is to be read as numbers .*'low' in row 1"
+        TableError, match=r"'a' is to be read as numbers .*'low' in row 2"
     ):
         read(["1", "low"] * 9, kinds={"a": "number"})
-    with pytest.raises(TableError, match=r"is to be read as dates .*'low' in row 0"):
+    with pytest.raises(TableError, match=r"is to be read as dates .*'low' in row 1"):
         read(["low", "high"] * 9, kinds={"a": "date"})
     assert read([f"id {k}" for k in range(50)], kinds={"a": "text"})[0].kind == "text"
 
@@ -194,3 +194,9 @@ def test_a_format_reads_new_texts_and_refuses_others():
     found = form.numbers(["$5", "6 km", "7", "8 kg", "€9", "", "ten", "1e999"])
     np.testing.assert_array_equal(found[:3], [5, 6, 7])
     assert np.isnan(found[3:7]).all()
+
+
+def test_three_br_are_three_bedrooms_not_billions_of_rand():
+    reading, _ = read([f"{k % 5 + 1} BR" for k in range(30)])
+    assert reading.describe() == "number, in br"
+    assert reading.example == "1 BR = 1"

@@ -95,7 +95,7 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         ("a,y\n1,\n2,\n", "'y' is missing in every row"),
         ("a,y\n1,low\n2,high\n", "holds text, such as 'low'"),
         ("a,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
-        ("a,y\n1,1\n2,x\n", "1 value that is no number .'x' in row 1"),
+        ("a,y\n1,1\n2,x\n", "1 value that is no number .'x' in row 2"),
         ("a,y\n1,1\n2,inf\n", "1 rows with a target"),
         ("a,y\n1,1\n", "1 rows with a target; at least 2"),
         ("a,y\n1,2\n1,2,3\n", r"line 3 is longer than the header \(3 values, 2 n"),
@@ -120,6 +120,9 @@ def test_what_is_wrong_with_other_files_is_one_line(tmp_path):
     wrong(tmp_path, "a,y\n1,2\n", "is not a whole Parquet file", "t.parquet")
     wrong(tmp_path, "a,y\n1,2\n", "is not a whole Feather file", "t.feather")
     wrong(tmp_path, "a,y\n1,2\n", "no known format; rename it", "t.doc")
+    wrong(tmp_path, "x", "an old Excel workbook is not read; .* as .xlsx", "t.xls")
+    wrong(tmp_path, "x", "an OpenDocument workbook is not read", "t.ods")
+    wrong(tmp_path, "x", "as CSV or Parquet. In Python, pandas.read_stata", "t.dta")
     FRAME.to_parquet(tmp_path / "whole.parquet")
     content = (tmp_path / "whole.parquet").read_bytes()
     wrong(tmp_path, content[:-50], "is not a whole Parquet file", "cut.parquet")

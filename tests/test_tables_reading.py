@@ -161,7 +161,7 @@ def test_new_rows_say_what_does_not_fit():
         pd.DataFrame({"p": ["$5", "ask", "1,000", "$8", "ask"]})
     )
     np.testing.assert_array_equal(read["p"], [5, np.nan, 1000, 8, np.nan])
-    assert str(odd) == "2 values that are no number ('ask' in row 1 and 1 more)"
+    assert str(odd) == "2 values that are no number ('ask' in row 2 and 1 more)"
     refuse_misfits([odd])
     _, many = reading.apply(pd.DataFrame({"p": ["$5", "ask", "ask"]}))
     with pytest.raises(ValueError, match=r"'p' held numbers at fit, and now 2 values"):

@@ -95,6 +95,31 @@ def test_the_sheet_is_the_first_that_is_filled_or_that_is_named(tmp_path):
         read(path, sheet="Empty")
 
 
+def test_a_cover_titles_over_columns_sums_and_remarks_are_left_out(tmp_path):
+    frame = pd.concat([FRAME] * 6, ignore_index=True)
+    titles = [["Costs"], ["by", "finance"], [], [None, "Order", None, "Result"]]
+    end = [["Total", 60, None, None, 48], ["Mean", None, None, None, 2], [], ["Note"]]
+    sheets = {"Read me": [["Export"], ["Author", "ERP"]]}
+    sheets["Data"] = [*titles, *rows_of(frame), *end]
+    sheets["Codes"] = rows_of(FRAME)
+    found, notes = read(workbook(tmp_path / "t.xlsx", sheets))
+    pd.testing.assert_frame_equal(found, frame, check_dtype=False)
+    assert notes == [
+        "t.xlsx: sheet 'Data', of 3, is read",
+        "t.xlsx: the header is in row 5: 3 rows above it, the first with 'Costs', left "
+        "out",
+        "a row near the end, with 'Total' in column 'n', is taken as a sum of the "
+        "others and left out, with 2 rows below it",
+    ]
+
+
+def test_a_header_with_few_names_is_no_row_of_titles(tmp_path):
+    rows = [["a", None, None, "y"], ["1", "2", "x", "3"], ["4", "5", "y", "6"]]
+    found, _ = read(workbook(tmp_path / "t.xlsx", {"Data": rows}))
+    assert found.columns.tolist() == ["a", "Unnamed: 1", "Unnamed: 2", "y"]
+    assert len(found) == 2
+
+
 def test_dates_and_errors_and_numbers_written_as_text(tmp_path):
     day = datetime.datetime(2024, 1, 31)
     rows = [["when", "at", "number", "bad", "y"]]

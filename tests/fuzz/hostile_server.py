@@ -21,7 +21,7 @@ from typing import Any
 
 from hostile_files import Case, case, place
 
-SECONDS = 20
+SECONDS = 20  # of work; of waiting ten times as many, since the machine may be busy
 BYTES = 2 * 2**30
 
 
@@ -99,7 +99,7 @@ def run(number: int, bases: dict[str, bytes]) -> dict[str, Any]:
         child = os.fork()
         if not child:
             _be_the_command(one, folder)
-        status, n_bytes = _wait(child, start + SECONDS)
+        status, n_bytes = _wait(child, start + 10 * SECONDS)
         seconds = time.monotonic() - start
         wrong = _problems(one, folder, bases, status)
         wrong += [f"{n_bytes:,} bytes"] if n_bytes > BYTES else []
@@ -139,6 +139,7 @@ def _be_the_command(one: Case, folder: Path) -> None:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * 4096
         resource.setrlimit(resource.RLIMIT_AS, (size + 3 * 2**30,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         os.chdir(folder)
         os.environ["COLUMNS"] = "80"
         _set_streams(one)
@@ -180,7 +181,7 @@ def _problems(one: Case, folder: Path, bases: dict[str, bytes], status: int) -> 
     """Return what is wrong with how a case ended."""
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        late = " (over time)" if name == "SIGKILL" else ""
+        late = " (over time)" if name in ("SIGKILL", "SIGXCPU") else ""
         return [f"signal {name}{late}"]
     code = os.waitstatus_to_exitcode(status)
     err, out = _read(folder / ".err"), _read(folder / ".out")

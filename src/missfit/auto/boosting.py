@@ -1,9 +1,9 @@
-"""Flexible candidates on the residuals of a base and beside it, joined by weights."""
+"""Flexible candidates beside a base: which are fitted to which splits, and kept."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,25 +11,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from missfit.auto.explanation import Score
-from missfit.auto.heldout import Gain, HeldOut, Table, paired_gain
-from missfit.auto.parts import FoldModel, FoldModels, Part, boosts, part_inputs
+from missfit.auto.heldout import Gain, HeldOut, Table
+from missfit.auto.objective import Objective, Task
+from missfit.auto.parts import FoldModel, FoldModels, Part, boosts
+from missfit.auto.stacking import Unseen, stacked
 from missfit.auto.trees import FlatTrees
 from missfit.moments.blocks import n_threads
 
-ROUNDS = (50, 200, 350, 500)  # boosting goes on while the last rounds still help
+ROUNDS = (50, 100, 170, 260, 370, 500)  # goes on while the last tenth still helps
+LAST = 0.9
 # The other splits are fitted so many times the best rounds of the first: the sum of the
-# losses has its minimum near. On the four tables with parts among ten tried, no
-# number of rounds changed.
-BEYOND = 1.5
+# losses has its minimum near.
+BEYOND = 1.25
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
-EARNED = 1.5  # paired standard errors that a part must gain: rounds were chosen too
-HOPEFUL = 0.5  # paired standard errors that a first look must show
+# Paired standard errors that a part must gain on the first split to be fitted to the
+# others, where rows are so many that these fits are no trifle.
+HOPEFUL, TRIFLING_ROWS = 0.5, 500
+# A large table has rows to be sure by, and fits to all of them that take long: of the
+# best case, two standard errors more, so much of the base's loss must be gained.
+SURE, WORTHWHILE = 1.0, 1e-3
 
 
 RowPredictor = Callable[[NDArray[np.intp]], NDArray[np.float64]]
@@ -39,19 +44,21 @@ class Examples(NamedTuple):
     """What a candidate is fitted to, or scored on."""
 
     inputs: NDArray[np.float64]
-    target: NDArray[np.float64]
+    target: NDArray
     weight: NDArray[np.float64]
+    objective: Objective
 
     def loss(self, guess: NDArray) -> float:
-        """Return the weighted mean of the squared errors."""
-        return float(np.average((self.target - guess) ** 2, weights=self.weight))
+        """Return the weighted mean of the losses."""
+        losses = self.objective.losses(self.target, guess)
+        return float(np.average(losses, weights=self.weight))
 
 
 class Trial(NamedTuple):
     """A candidate's fit to one split."""
 
     model: FoldModel
-    test: tuple  # inputs, base's prediction, rows
+    test: tuple  # inputs, base's guess, rows
     stage_loss: NDArray[np.float64]  # on the test rows, after each round
     test_weight: float  # of all test rows
     seconds: float
@@ -59,24 +66,36 @@ class Trial(NamedTuple):
 
 @dataclass
 class PartCandidate:
-    """A flexible candidate, fitted split by split to y or to the base's residuals."""
+    """A flexible candidate, fitted split by split to one of its tasks."""
 
     estimator: Any
     name: str
-    on_residuals: bool
+    task: Task
+    settings: Sequence[dict[str, Any]] = ()  # of the estimator, to choose from
     rounds: int = 0  # most rounds to fit, once the first split has told
+    deadline: float = np.inf  # from which on no further rounds are begun
     models: list[FoldModel] = field(default_factory=list)
     tests: list[tuple] = field(default_factory=list)  # see Trial.test
     stage_loss: list[NDArray] = field(default_factory=list)
     test_weight: list[float] = field(default_factory=list)
     seconds: float = 0.0
-    gain: Gain | None = None  # over the base in R2, with a weight of its own
+    gain: Gain | None = None  # over the base in the score, with a weight of its own
     verdict: str = "left out"
 
     @property
     def title(self) -> str:
         """The name, and what it is fitted to."""
-        return f"{self.name} on {'residuals' if self.on_residuals else 'y'}"
+        return f"{self.name} on {self.task.words}"
+
+    def set(self, setting: dict[str, Any]) -> None:
+        """Fit with a setting from now on."""
+        self.estimator.set_params(**setting)
+
+    def setting_words(self) -> str:
+        """Say which of its settings was chosen, or nothing where it has none."""
+        if not self.settings:
+            return ""
+        return f", {self.estimator.max_leaf_nodes} leaves a tree"
 
     def lacks(self, split: HeldOut) -> bool:
         """Whether the candidate has not been fitted to a split."""
@@ -87,30 +106,32 @@ class PartCandidate:
         self.models, self.tests, self.rounds = [], [], 0
         self.stage_loss, self.test_weight = [], []
 
-    def judge(self, table: Table, residual, rows, addition: NDArray) -> Gain:
+    def judge(self, unseen: Unseen, addition: NDArray) -> Gain:
         """Weigh the candidate alone beside the base, by its addition on some rows."""
-        weight = table.weight[rows]
-        square = weight @ addition**2
-        share = weight @ (addition * residual) / square if square else 0.0
-        share = min(max(share, 0.0), 1.0)
-        loss = (residual - share * addition) ** 2
-        groups = None if table.groups is None else table.groups[rows]
-        gain = paired_gain(residual**2, loss, weight, groups)
-        self.gain = gain.over(table.variance(rows))
+        self.gain = unseen.gain_of([addition]).over(unseen.unit)
         return self.gain
 
-    def gains_first(self, table: Table, errors: float) -> bool:
-        """Whether it gains so many standard errors over the base on the first split."""
+    def is_hopeful(self, table: Table, n_train: int, dear: bool) -> bool:
+        """Whether what it gains over the base on the first split promises more.
+
+        Beside a dear base, which is fitted to the other splits for it, more is asked.
+        """
         _, base, rows = self.tests[0]
-        gain = self.judge(table, table.y[rows] - base, rows, self.additions())
-        return gain.wins(errors)
+        unseen = Unseen(table, rows, base)
+        gain = self.judge(unseen, self.additions())
+        if n_train <= SCREEN_ROWS:
+            trifle = n_train < TRIFLING_ROWS
+            return gain.wins(SURE if dear else 0.0 if trifle else HOPEFUL)
+        best_case = gain.value + 2 * gain.standard_error
+        least = WORTHWHILE * unseen.mean_loss() / unseen.unit
+        return gain.wins(SURE) and best_case > least
 
     def fit(
         self, table: Table, base: RowPredictor, train: NDArray, test: NDArray
     ) -> Trial:
         """Fit to the training rows of one split, and score each round on the test.
 
-        ``base`` returns the base's predictions of some rows.
+        ``base`` returns the base's guesses of some rows.
         """
         start = time.perf_counter()
         # Threads of a round wait for each other, on a busy machine a hundred times
@@ -119,22 +140,30 @@ class PartCandidate:
             base_test = base(test)
             seen = self._examples(table, train, base(train))
             unseen = self._examples(table, test, base_test)
-            model, loss = self._fit_rounds(seen, unseen)
+            beside = Unseen(table, test, base_test)
+            model, loss = self._fit_rounds(seen, unseen, beside)
         seconds = time.perf_counter() - start
         place = (unseen.inputs, base_test, test)
         return Trial(model, place, loss, float(unseen.weight.sum()), seconds)
 
     def _examples(self, table: Table, rows: NDArray, base: NDArray) -> Examples:
-        """Return some rows as the candidate meets them, given the base's prediction."""
-        target = table.y[rows] - base if self.on_residuals else table.y[rows]
-        inputs = part_inputs(table.X[rows], base, self.on_residuals)
-        return Examples(inputs, target, table.weight[rows])
+        """Return some rows as the candidate meets them, given the base's guess."""
+        return Examples(
+            self.task.inputs(table.X[rows], base),
+            self.task.target(table.y[rows], base),
+            table.weight[rows],
+            table.objective,
+        )
 
-    def _fit_rounds(self, seen: Examples, unseen: Examples):
-        """Return the model, boosted while that helps, and its loss after each round."""
+    def _fit_rounds(self, seen: Examples, unseen: Examples, beside: Unseen):
+        """Return the model, boosted while that helps, and its loss after each round.
+
+        Of the first split no more rounds are fitted where those so far add nothing to
+        the base.
+        """
         # a column can be empty inside a fold, which boosting does not take
         columns = np.flatnonzero(~np.isnan(seen.inputs).all(axis=0))
-        fold = FoldModel(clone(self.estimator), columns)
+        fold = FoldModel(clone(self.estimator), columns, seen.objective)
         inputs = fold.take(seen.inputs)
         plain = (seen.weight == 1.0).all()
         weights = {} if plain else {"sample_weight": seen.weight}
@@ -146,8 +175,14 @@ class PartCandidate:
             if boosts(fold.model):
                 fold.model.set_params(max_iter=rounds)
             fold.model.fit(inputs, seen.target, **weights)
-            loss = [unseen.loss(stage) for stage in fold.stages(unseen.inputs)]
-            if np.argmin(loss) < 0.8 * rounds:
+            stages = list(fold.stages(unseen.inputs))
+            loss = [unseen.loss(stage) for stage in stages]
+            best = int(np.argmin(loss))
+            late = time.perf_counter() > self.deadline
+            if late or best < LAST * rounds or rounds == steps[-1]:
+                break
+            addition = self.task.addition(stages[best], beside.base)
+            if not beside.gain_of([addition]).value > 0:
                 break
         return fold, np.array(loss)
 
@@ -172,7 +207,7 @@ class PartCandidate:
         """Return what it adds to the base on the held-out rows, at its best rounds."""
         rounds = self.best_rounds()
         parts = [
-            model.predict(inputs, rounds) - (0.0 if self.on_residuals else base)
+            self.task.addition(model.predict(inputs, rounds), base)
             for model, (inputs, base, _) in zip(self.models, self.tests, strict=True)
         ]
         return np.concatenate(parts)
@@ -185,52 +220,22 @@ class PartCandidate:
         trees = [trees for trees in flat if trees is not None]
         whole = len(trees) == len(flat)
         model = FlatTrees.joined(trees) if whole else FoldModels(self.models, rounds)
-        return Part(self.title, self.on_residuals, model, rounds, weight)
-
-
-class Stack(NamedTuple):
-    """Weights of the candidates kept, and how much they gain over the base."""
-
-    kept: list[int]
-    weights: NDArray[np.float64]
-    gain: Gain
-
-
-def stacked(table: Table, rows: NDArray, residual: NDArray, additions: list) -> Stack:
-    """Least-squares weights in [0, 1] of additions to a base; each must earn its place.
-
-    Additions are taken one by one, the most useful first, as long as each lowers the
-    held-out loss by more than `EARNED` paired standard errors.
-    """
-    weight = table.weight[rows]
-    groups = None if table.groups is None else table.groups[rows]
-    kept, weights, loss = [], np.empty(0), residual**2
-    while len(kept) < len(additions):
-        trials = []
-        for k in set(range(len(additions))) - set(kept):
-            columns = np.column_stack([additions[j] for j in [*kept, k]])
-            root = np.sqrt(weight)
-            trial = lsq_linear(columns * root[:, None], residual * root, (0.0, 1.0)).x
-            trials.append((k, trial, (residual - columns @ trial) ** 2))
-        k, trial, new_loss = min(trials, key=lambda t: weight @ t[2])
-        if not paired_gain(loss, new_loss, weight, groups).wins(EARNED):
-            break
-        kept, weights, loss = [*kept, k], trial, new_loss
-    return Stack(kept, weights, paired_gain(residual**2, loss, weight, groups))
+        return Part(self.title, self.task, model, rounds, weight)
 
 
 class Parts(NamedTuple):
     """What came of the flexible candidates."""
 
     kept: list[Part]
-    gain: Gain | None  # of all that are kept over the base, in R2
-    base_r2: float  # of the base on all held-out rows; NaN where no part met them all
+    gain: Gain | None  # of all that are kept over the base, in the score
+    base_score: float  # on all held-out rows; NaN where no part met them all
+    objective: Objective
 
-    def score(self, candidate: PartCandidate, base_r2: float) -> Score:
-        """Return a candidate's line of the table of candidates, given the base's R2.
+    def score(self, candidate: PartCandidate, base_score: float) -> Score:
+        """Return a candidate's line of the table of candidates, given the base's score.
 
         A candidate that was left out after the first split has met fewer rows than the
-        base: its R2 is the base's, plus its gain on the rows that both have met.
+        base: its score is the base's, improved by its gain on the rows that both met.
         """
         name = candidate.title
         kept = [part for part in self.kept if part.name == name]
@@ -242,8 +247,9 @@ class Parts(NamedTuple):
         verdict = candidate.verdict
         if kept:
             verdict = f"kept: {kept[0].rounds} rounds, weight {kept[0].weight:.2f}"
+            verdict += candidate.setting_words()
         return nothing._replace(
-            r2=base_r2 + candidate.gain.value,
+            score=self.objective.improved(base_score, candidate.gain.value),
             gain=candidate.gain.value,
             standard_error=candidate.gain.standard_error,
             verdict=verdict,
@@ -253,10 +259,10 @@ class Parts(NamedTuple):
         """Say what the flexible parts add."""
         if self.gain is None or not self.kept:
             return "No flexible part lowers its held-out error enough to be kept."
+        gain = f"{self.gain.value:.4f} +- {self.gain.standard_error:.4f}"
         return (
-            f"The flexible parts add {self.gain.value:.4f} +- "
-            f"{self.gain.standard_error:.4f} to its held-out R2, each more than "
-            f"{EARNED} standard errors."
+            f"The flexible parts {self.objective.words.earned.format(gain)}, each more "
+            f"than {self.objective.earned} standard errors."
         )
 
 
@@ -265,56 +271,55 @@ def fit_parts(
     base_estimator: Any,
     splits: list[HeldOut],
     candidates: list[PartCandidate],
-    seed: int,
+    rng: np.random.Generator,
     deadline: float,
 ) -> Parts:
     """Return the parts that earn their place beside the base, with their weights."""
-    nothing = Parts([], None, np.nan)
+    nothing = Parts([], None, np.nan, table.objective)
     if not candidates or not splits:
         return nothing
-    rng = np.random.default_rng(seed)
     left = _screened(table, base_estimator, splits[0], candidates, rng, deadline)
     if not left:
         return nothing
     _fit_splits(table, base_estimator, splits[:1], left)
-    hope = HOPEFUL if _is_large(splits[0]) else 0.0
-    left = [candidate for candidate in left if candidate.gains_first(table, hope)]
+    n_train, dear = len(splits[0].train.rows), is_dear(base_estimator)
+    left = [x for x in left if x.is_hopeful(table, n_train, dear)]
     if not left:
         return nothing
-    _fit_splits(table, base_estimator, splits[1:], left)
+    if _has_time(left, splits, deadline):
+        _fit_splits(table, base_estimator, splits[1:], left)
     rows = np.concatenate([test for _, _, test in left[0].tests])
-    base_part = np.concatenate([base for _, base, _ in left[0].tests])
-    residual = table.y[rows] - base_part
+    base = np.concatenate([base for _, base, _ in left[0].tests])
+    unseen = Unseen(table, rows, base)
     additions = [candidate.additions() for candidate in left]
-    stack = stacked(table, rows, residual, additions)
+    stack = stacked(unseen, additions)
     for candidate, addition in zip(left, additions, strict=True):
-        candidate.judge(table, residual, rows, addition)
+        candidate.judge(unseen, addition)
     kept = [
         left[k].part(float(weight))
         for k, weight in zip(stack.kept, stack.weights, strict=True)
     ]
-    variance = table.variance(rows)
-    base_loss = np.average(residual**2, weights=table.weight[rows])
-    return Parts(kept, stack.gain.over(variance), float(1 - base_loss / variance))
+    gain = stack.gain.over(unseen.unit)
+    return nothing._replace(kept=kept, gain=gain, base_score=unseen.base_score())
 
 
 def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> None:
     """Fit candidates to the splits that they lack."""
 
     def fitted(candidate: PartCandidate, split: HeldOut) -> Trial:
-        base = partial(split.train.predict, base_estimator)
+        base = partial(split.train.guess, base_estimator)
         return candidate.fit(table, base, split.train.rows, split.test)
 
     for split in splits:
         for rows in (split.test, split.train.rows):  # once for all candidates
-            split.train.predict(base_estimator, rows)
+            split.train.guess(base_estimator, rows)
     pairs = [(x, split) for split in splits for x in candidates if x.lacks(split)]
-    trials = _side_by_side(fitted, pairs)
+    trials = side_by_side(fitted, pairs)
     for (candidate, _), trial in zip(pairs, trials, strict=True):
         candidate.keep(trial)
 
 
-def _side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
+def side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
     """Return the fits of candidates, each on one thread, to what they come with."""
     # what is not boosting may have threads of its own
     boosting = all(boosts(candidate.estimator) for candidate, _ in pairs)
@@ -335,19 +340,36 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, deadline):
         test = rng.permutation(test)[:SCREEN_ROWS]
     for candidate in candidates:
         candidate.rounds = SCREEN_ROUNDS if large else 0
-    base = partial(split.train.predict, base_estimator)
+        candidate.deadline = deadline
+    base = partial(split.train.guess, base_estimator)
     for rows in (test, train):  # once for all candidates
         base(rows)
     begun = _begun(candidates, deadline)
-    trials = _side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
+    trials = side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)
-        if candidate.gains_first(table, HOPEFUL if large else 0.0):
+        if candidate.is_hopeful(table, len(split.train.rows), is_dear(base_estimator)):
             left.append(candidate)
         if large:
             candidate.forget()
     return left
+
+
+def _has_time(candidates, splits: list[HeldOut], deadline: float) -> bool:
+    """Whether fits to the other splits would end in time, given those to the first."""
+    if np.isinf(deadline):
+        return True
+    seconds = sum(candidate.seconds for candidate in candidates) / n_threads()
+    base = sum(splits[0].train.seconds.values())
+    need = (seconds + base) * (len(splits) - 1)
+    return time.perf_counter() + need <= deadline
+
+
+def is_dear(base_estimator: Any) -> bool:
+    """Whether a linear predictor, or one that it is made of, sends a scout ahead."""
+    every = base_estimator.made_of() or [base_estimator]
+    return any(one.scout() is not None for one in every)
 
 
 def _is_large(split: HeldOut) -> bool:

@@ -1,20 +1,29 @@
-"""What `AutoRegressor` tries: the candidates that suit a table, and their scouts."""
+"""What the default predictors try: candidates for the base and the parts, scouts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sklearn.base import BaseEstimator, is_regressor
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from missfit.auto.boosting import PartCandidate
 from missfit.auto.heldout import Training, seeded
+from missfit.auto.objective import Objective, Task
 from missfit.auto.race import Candidate, Scout
+from missfit.auto.settings import SETTINGS
+from missfit.estimators.conditional_imputed_logistic import (
+    ConditionalImputedLogistic,
+)
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.factorized_lr import FactorizedLR
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.pattern_probit import PatternProbit
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.moments.pattern_moments import PatternMoments
 
@@ -37,47 +46,60 @@ class Candidates(NamedTuple):
     flexible: list[Any]
 
     def for_the_race(self, seed: int) -> list[Candidate]:
-        """Return the linear ones with their names and scouts, the reference first."""
+        """Return the linear ones with names, scouts and hints, the reference first."""
         models = [seeded(candidate, seed) for candidate in self.linear]
-        return [
+        every = [
             Candidate(model, name, scout_of(model, models[0]))
             for model, name in zip(models, _names(self.linear), strict=True)
         ]
+        known = {repr(candidate.estimator): candidate for candidate in every}
+        for candidate in every[1:]:
+            candidate.hint = known.get(repr(candidate.estimator.hinted_by()))
+        return every
 
-    def for_the_parts(self, seed: int) -> list[PartCandidate]:
-        """Return each flexible one twice: to learn the base's residuals, and y."""
+    def for_the_parts(self, seed: int, tasks: Sequence[Task]) -> list[PartCandidate]:
+        """Return each flexible one once for every task.
+
+        The default comes with settings to choose from, another as it was given.
+        """
         return [
-            PartCandidate(seeded(model, seed), name, on_residuals)
+            PartCandidate(seeded(model, seed), name, task, _settings(model))
             for model, name in zip(self.flexible, _names(self.flexible), strict=True)
-            for on_residuals in (True, False)
+            for task in tasks
         ]
 
 
-def candidates_of(chosen: Any, moments: PatternMoments) -> Candidates:
+def candidates_of(
+    chosen: Any, default: list[Any], objective: Objective, moments: PatternMoments
+) -> Candidates:
     """Return the candidates that a user chose, or by default those that suit a table.
 
     Parameters
     ----------
-    chosen : list of regressors, or None
+    chosen : list of estimators, or None
         Those with ``is_linear`` may be the base, and answer what
-        `missfit.estimators.base.NanRegressor` is asked; the others are flexible.
+        `missfit.estimators.base.NanEstimator` is asked; the others are flexible.
+    default : list of estimators
+        Those that suit the table, the reference first.
+    objective : Objective
+        It says which estimators can be candidates.
     moments : PatternMoments
     """
-    every = list(default_candidates(moments) if chosen is None else chosen)
-    if not every or not all(_is_regressor(c) for c in every):
+    every = list(default if chosen is None else chosen)
+    if not every or not all(map(objective.takes, every)):
         raise ValueError(
-            f"candidates={chosen!r}; give a list of regressors, such as "
-            "[EMLR(), HistGradientBoostingRegressor()], or None."
+            f"candidates={chosen!r}; give a list of {objective.kind}, such as "
+            f"{objective.such_as}, or None."
         )
     linear = [c for c in every if getattr(c, "is_linear", False)]
     flexible = [c for c in every if not getattr(c, "is_linear", False)]
     if not (~moments.patterns).any():
         flexible = []  # nothing was observed: nothing to learn from
-    return Candidates(linear or [EMLR()], flexible)
+    return Candidates(linear or default[:1], flexible)
 
 
-def default_candidates(moments: PatternMoments) -> list[Any]:
-    """Return the candidates that suit a table.
+def default_regressors(moments: PatternMoments) -> list[Any]:
+    """Return the candidates for a number that suit a table.
 
     - always: EMLR (the reference), ConditionalImputedLR, gradient boosting
     - where values are missing: SelfMaskedLR; with at most 20 features FactorizedLR
@@ -100,9 +122,39 @@ def default_candidates(moments: PatternMoments) -> list[Any]:
 
 
 def boosting() -> HistGradientBoostingRegressor:
-    """Gradient boosting for the flexible parts; the rounds are chosen later."""
+    """Gradient boosting for the flexible parts; its rounds and settings come later."""
     no: Any = False
-    return HistGradientBoostingRegressor(learning_rate=0.07, early_stopping=no)
+    return HistGradientBoostingRegressor(early_stopping=no, **SETTINGS[0])
+
+
+def _settings(model: Any) -> Sequence[dict[str, Any]]:
+    """Return the settings to choose from, of the default; none of another."""
+    return SETTINGS if repr(model) == repr(boosting()) else ()
+
+
+def default_classifiers(moments: PatternMoments) -> list[Any]:
+    """Return the candidates for classes that suit a table.
+
+    - always: ConditionalImputedLogistic (the reference), a probit on EMLR's law of X,
+      gradient boosting
+    - where values are missing: a probit on SelfMaskedLR's law
+    - at most 12 features, and 20 rows for each: a probit on PatternMixtureLR's law
+    """
+    d, n = moments.n_features, moments.count.sum()
+    linear: list[Any] = [ConditionalImputedLogistic(), PatternProbit(EMLR())]
+    if moments.patterns.any():
+        linear.append(PatternProbit(SelfMaskedLR()))
+    if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
+        linear.append(PatternProbit(PatternMixtureLR(random_state=0)))
+    return [*linear, class_boosting()]
+
+
+def class_boosting() -> HistGradientBoostingClassifier:
+    """Gradient boosting of classes for the flexible parts."""
+    no: Any = False
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05, max_leaf_nodes=15, early_stopping=no
+    )
 
 
 def scout_of(candidate: Any, reference: Any) -> Scout | None:
@@ -113,7 +165,7 @@ def scout_of(candidate: Any, reference: Any) -> Scout | None:
     cheaper = candidate.scout()
     if cheaper is None:
         return None
-    if not cheaper.needs_rows:
+    if not cheaper.costs_by_row:
         return Scout(repr(cheaper), lambda train: train.fit(cheaper))
     rival = candidate.scout_rival()
     rival = reference if rival is None else rival
@@ -129,14 +181,18 @@ def _n_some(train: Training) -> int:
     return max(SOME_ROWS, len(train.rows) // ONE_IN)
 
 
-def _is_regressor(candidate: Any) -> bool:
-    return isinstance(candidate, BaseEstimator) and is_regressor(candidate)
-
-
 def _names(candidates: list[Any]) -> list[str]:
-    """Return their class names; all parameters too, where several share the class."""
-    kinds = [type(c).__name__ for c in candidates]
+    """Return short names; all parameters too, where several share the short one."""
+    kinds = [_short_name(c) for c in candidates]
     return [
         kind if kinds.count(kind) == 1 else " ".join(repr(c).split())
         for kind, c in zip(kinds, candidates, strict=True)
     ]
+
+
+def _short_name(candidate: Any) -> str:
+    """Return the class name, with that of the law that a probit is of."""
+    name, inner = type(candidate).__name__, getattr(candidate, "estimator", None)
+    if not getattr(candidate, "named_by_estimator", False):
+        return name
+    return f"{name}({type(inner).__name__})"

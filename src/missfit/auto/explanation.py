@@ -1,4 +1,4 @@
-"""What `AutoRegressor.explain` tells: scores, choice, regime, mechanism, next feature.
+"""What a default predictor explains: scores, choice, regime, mechanism, next feature.
 
 The evidence on missingness is that of `missfit.evidence`, which the report of
 `missfit compare` reads too.
@@ -7,12 +7,13 @@ The evidence on missingness is that of `missfit.evidence`, which the report of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.auto.objective import ScoreWords
 from missfit.evidence.mechanism import Mechanism
 from missfit.evidence.words import sentences
 from missfit.evidence.worth import Worth
@@ -20,7 +21,6 @@ from missfit.markup import Column, Html, element, paragraph, plain_table
 from missfit.moments.pattern_moments import PatternMoments
 
 MOST_FEATURES = 5  # features worth measuring that are told
-WORTH = "Worth measuring: the gain in R2 if it were never missing"
 STYLE = (
     "<style>.missfit-explanation{max-width:60rem}.missfit-explanation table{"
     "border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}"
@@ -31,14 +31,19 @@ STYLE = (
 
 
 class Score(NamedTuple):
-    """What became of one candidate: R2 on held-out rows, gain over its rival."""
+    """What became of one candidate: score on held-out rows, gain over its rival."""
 
     name: str
-    r2: float
+    score: float  # R2 of a number
     gain: float
     standard_error: float
     seconds: float
     verdict: str
+
+    @property
+    def r2(self) -> float:
+        """The score, where it is R2."""
+        return self.score
 
 
 class Regime(NamedTuple):
@@ -70,7 +75,7 @@ def regime_of(moments: PatternMoments) -> Regime:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why `AutoRegressor` predicts as it does; ``print`` it.
+    """Why a default predictor predicts as it does; ``print`` it.
 
     Attributes
     ----------
@@ -81,10 +86,16 @@ class Explanation:
     regime : Regime
     mechanism : Mechanism
     worth : Worth
-        How much lower the mean squared error would be if each feature were always
-        measured, with its standard error and how it was found.
+        How much lower the mean loss would be if each feature were always measured,
+        with its standard error and how it was found. The loss of a number is its
+        squared error.
     feature_names : list of str
-    target_variance : float
+    unit : float
+        The loss that a gain of one in the score stands for: of a number its variance.
+    words : ScoreWords
+        How the score is called.
+    seconds : dict of str to float
+        How long each stage of the fit took.
     """
 
     candidates: list[Score]
@@ -94,17 +105,24 @@ class Explanation:
     mechanism: Mechanism
     worth: Worth
     feature_names: list[str]
-    target_variance: float
+    unit: float
+    words: ScoreWords
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def target_variance(self) -> float:
+        """The unit, where it is the variance of the target."""
+        return self.unit
 
     @property
     def risk_drops(self) -> NDArray[np.float64]:
-        """How much lower the mean squared error would be, each always measured."""
+        """How much lower the mean loss would be, each feature always measured."""
         return self.worth.drops
 
     @property
     def ranking(self) -> list[str]:
         """The features that would lower the error if measured, the best first."""
-        ranked = self.worth.ranked(1e-9 * self.target_variance)
+        ranked = self.worth.ranked(1e-9 * self.unit)
         return [self.feature_names[j] for j in ranked]
 
     def named(self, names: Sequence[str]) -> Explanation:
@@ -137,7 +155,7 @@ class Explanation:
         """Write it as a page of text."""
         parts = [
             self._regime_lines(),
-            self._candidate_lines(),
+            self._candidate_lines() + self._time_lines(),
             [f"Chosen: {self.choice}.", f"  {self.reason}"],
             self._mechanism_lines(),
             self._measure_lines(),
@@ -152,22 +170,24 @@ class Explanation:
             Html(STYLE),
             *(paragraph(line) for line in self._regime_lines()),
             self._candidate_table(),
+            *(paragraph(line) for line in self._time_lines()),
             paragraph(element("strong", f"Chosen: {self.choice}."), f" {self.reason}"),
         ]
         heading, *claims = self._mechanism_lines()
         parts.append(paragraph(heading))
         parts.append(element("ul", *(element("li", line.strip()) for line in claims)))
         if pairs := self._worth_measuring():
-            columns = [Column("feature"), Column("gain in R2"), Column("± error")]
-            parts.append(paragraph(f"{WORTH} ({self.worth.method})"))
+            columns = [Column("feature"), Column(self.words.gain), Column("± error")]
+            parts.append(paragraph(f"{self._worth_title()} ({self.worth.method})"))
             parts.append(plain_table(columns, pairs))
         return element("div", *parts, class_="missfit-explanation")
 
     def _candidate_table(self) -> Html:
-        names = ("candidate", "held-out R2", "gain", "± standard error", "seconds")
+        held_out = f"held-out {self.words.name}"
+        names = ("candidate", held_out, "gain", "± standard error", "seconds")
         formats = ("", ".5f", "+.5f", ".5f", ".2f")
         columns = [*map(Column, names, formats), Column("verdict")]
-        fields = ("name", "r2", "gain", "standard_error", "seconds", "verdict")
+        fields = ("name", "score", "gain", "standard_error", "seconds", "verdict")
         rows = [[getattr(score, name) for name in fields] for score in self.candidates]
         return plain_table(columns, rows)
 
@@ -182,17 +202,25 @@ class Explanation:
 
     def _candidate_lines(self) -> list[str]:
         wide = max([9, *(len(s.name) for s in self.candidates)])
-        lines = [
-            f"{'candidate':{wide}}  held-out R2      gain +- standard error   seconds"
-        ]
+        title = f"held-out {self.words.name}"
+        lines = [f"{'candidate':{wide}}  {title}      gain +- standard error   seconds"]
         for s in self.candidates:
-            r2 = "" if np.isnan(s.r2) else f"{s.r2:.5f}"
+            score = "" if np.isnan(s.score) else f"{s.score:.5f}"
             gain = f"{s.gain:+.5f} +- {s.standard_error:.5f}"
             gain = "" if np.isnan(s.gain) else gain
             lines.append(
-                f"{s.name:{wide}}  {r2:>11}  {gain:>26}  {s.seconds:>8.2f}  {s.verdict}"
+                f"{s.name:{wide}}  {score:>{len(title)}}  {gain:>26}  "
+                f"{s.seconds:>8.2f}  {s.verdict}"
             )
         return lines
+
+    def _time_lines(self) -> list[str]:
+        """Say where the seconds of the fit went."""
+        if not self.seconds:
+            return []
+        stages = [f"{taken:.2f} for {name}" for name, taken in self.seconds.items()]
+        total = sum(self.seconds.values())
+        return [f"Seconds of the fit: {total:.2f}, of which {', '.join(stages)}."]
 
     def _mechanism_lines(self) -> list[str]:
         if self.regime.missing == 0:
@@ -200,15 +228,18 @@ class Explanation:
         lines = sentences(self.mechanism, self.feature_names)
         return ["Why values are missing:", *(f"  {line}" for line in lines)]
 
+    def _worth_title(self) -> str:
+        return f"Worth measuring: the {self.words.gain} if it were never missing"
+
     def _worth_measuring(self) -> list[tuple[str, str, str]]:
-        """Return the features worth measuring, with the gains in R2 and their errors.
+        """Return the features worth measuring, with their gains and the errors of them.
 
         The error is "" where the gain follows from a law.
         """
         found = []
-        for j in self.worth.ranked(1e-9 * self.target_variance)[:MOST_FEATURES]:
-            gain = self.worth.drops[j] / self.target_variance
-            error = self.worth.standard_errors[j] / self.target_variance
+        for j in self.worth.ranked(1e-9 * self.unit)[:MOST_FEATURES]:
+            gain = self.worth.drops[j] / self.unit
+            error = self.worth.standard_errors[j] / self.unit
             said = f"{error:.4f}" if error else ""
             found.append((self.feature_names[j], f"{gain:.4f}", said))
         return found
@@ -217,7 +248,7 @@ class Explanation:
         pairs = self._worth_measuring()
         if not pairs:
             return []
-        lines = [WORTH, f"  ({self.worth.method})"]
+        lines = [self._worth_title(), f"  ({self.worth.method})"]
         for name, gain, error in pairs:
             lines.append(f"  {name}  {gain}" + (f" +- {error}" if error else ""))
         return lines

@@ -1,6 +1,6 @@
 """Held-out prediction: training parts with their moments, splits, paired comparisons.
 
-What `AutoRegressor` chooses by. Every fit is made once for each training part.
+What the default predictors choose by. Every fit is made once for each training part.
 """
 
 from __future__ import annotations
@@ -13,32 +13,103 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from missfit.auto.objective import SQUARED_ERROR, Objective
 from missfit.estimators.moment_splits import total_moments
-from missfit.estimators.splits import are_folds, default_splits, n_units
+from missfit.estimators.splits import are_folds, default_folds, n_units
 from missfit.estimators.splits import row_splits as splits_of_rows
 from missfit.moments.pattern_moments import PatternMoments
 
 FEWEST_UNITS = 10  # rows or groups to split: two of them in each of five folds
+# Rows below which the linear candidates are averaged, and none is picked: from here on
+# the weights of `averaging` would be those of a pick.
+AVERAGED_ROWS = 2_000
+
+
+class Gain(NamedTuple):
+    """How much lower one loss is than another, with its paired standard error."""
+
+    value: float
+    standard_error: float
+
+    def over(self, unit: float) -> Gain:
+        """Return the gain in another unit, such as the variance of the target."""
+        return Gain(self.value / unit, self.standard_error / unit)
+
+    def ahead(self, errors: float) -> bool:
+        """Whether the gain is above so many standard errors."""
+        return self.value > errors * self.standard_error
+
+    def wins(self, errors: float = 1.0) -> bool:
+        """Whether the gain is above zero and above so many standard errors."""
+        return self.value > 0 and self.ahead(errors)
+
+
+def paired_gain(
+    loss: NDArray, new_loss: NDArray, weight: NDArray, groups: NDArray | None = None
+) -> Gain:
+    """Mean of loss - new_loss over rows, and its standard error.
+
+    The rows of one group (without groups: each row) are one observation of it. With
+    value = sum_i w_i gap_i / sum_i w_i its square is::
+
+        sum over groups g of (sum_{i in g} w_i (gap_i - value))^2 / (sum_i w_i)^2
+
+    so that neither depends on the unit of the weights.
+    """
+    total = weight.sum()
+    difference = loss - new_loss
+    value = weight @ difference / total
+    part = weight * (difference - value)
+    if groups is not None:
+        part = np.bincount(np.unique(groups, return_inverse=True)[1], part)
+    return Gain(float(value), float(np.sqrt(part @ part) / total))
 
 
 class Table(NamedTuple):
-    """Rows with their targets, weights and groups (one group per row without any)."""
+    """Rows with their targets, weights and groups (one group per row without any).
+
+    The objective says what the target asks of a prediction.
+    """
 
     X: NDArray[np.float64]
-    y: NDArray[np.float64]
+    y: NDArray
     weight: NDArray[np.float64]
     groups: NDArray | None
+    objective: Objective = SQUARED_ERROR
 
     def take(self, index: NDArray[np.intp]) -> Table:
         """Return the rows at the integers ``index``."""
         groups = None if self.groups is None else self.groups[index]
-        return Table(self.X[index], self.y[index], self.weight[index], groups)
+        return self._replace(
+            X=self.X[index], y=self.y[index], weight=self.weight[index], groups=groups
+        )
 
-    def variance(self, rows: NDArray[np.intp]) -> float:
-        """Return the variance of y over some rows, 1 where it is zero."""
-        y, weight = self.y[rows], self.weight[rows]
-        variance = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
-        return float(variance) or 1.0
+    @property
+    def is_averaged(self) -> bool:
+        """Whether rows are too few to pick one of the linear candidates."""
+        return self.objective.averages and self.weight.sum() < AVERAGED_ROWS
+
+    def weighted(self) -> Table:
+        """Return the rows of weight > 0."""
+        return self if self.weight.all() else self.take(np.flatnonzero(self.weight))
+
+    def losses(self, rows: NDArray[np.intp], guess: NDArray) -> NDArray[np.float64]:
+        """Return the losses of guesses for some rows."""
+        return self.objective.losses(self.y[rows], guess)
+
+    def unit(self, rows: NDArray[np.intp]) -> float:
+        """Return the loss that a gain of one in the score of some rows stands for."""
+        return self.objective.unit(self.y[rows], self.weight[rows])
+
+    def gain(self, rows: NDArray[np.intp], loss: NDArray, new_loss: NDArray) -> Gain:
+        """Return how much lower the second losses of some rows are."""
+        groups = None if self.groups is None else self.groups[rows]
+        return paired_gain(loss, new_loss, self.weight[rows], groups)
+
+    def moments(self, rows: NDArray[np.intp]) -> PatternMoments:
+        """Return the moments of some rows."""
+        targets = self.objective.moment_targets(self.y[rows])
+        return PatternMoments.from_data(self.X[rows], targets, self.weight[rows])
 
 
 def effective_rows(weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -85,7 +156,7 @@ class Training:
         self.moments: PatternMoments = moments
         self.folds: list[PatternMoments] = folds
         self._fitted: dict[str, Any] = {}
-        self._predicted: dict[tuple[str, int], tuple[NDArray, NDArray]] = {}
+        self._guessed: dict[tuple[str, int], tuple[NDArray, NDArray]] = {}
         self.seconds: dict[str, float] = {}
 
     def fit(self, estimator: Any) -> Any:
@@ -100,23 +171,27 @@ class Training:
             self.seconds[key] = time.perf_counter() - start
         return self._fitted[key]
 
-    def predict(self, estimator: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return what the estimator, fitted to these rows, predicts for some rows.
+    def guess(self, estimator: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the guesses of the estimator, fitted to these rows, for some rows.
 
         The second time it is at hand for the same array of row numbers.
         """
         key = repr(estimator), id(rows)
-        if key not in self._predicted:
-            values = self.fit(estimator).predict(self.table.X[rows])
-            self._predicted[key] = rows, values  # rows too: their id stays theirs
-        return self._predicted[key][1]
+        if key not in self._guessed:
+            values = self.table.objective.guess(self.fit(estimator), self.table.X[rows])
+            self._guessed[key] = rows, values  # rows too: their id stays theirs
+        return self._guessed[key][1]
 
     def _fit(self, estimator: Any) -> Any:
-        if estimator.needs_rows:
-            return self._fit_rows(estimator, self.rows)
+        parts = estimator.made_of()
+        if parts:
+            return estimator.of_fitted([self.fit(part) for part in parts])
         start = estimator.starts_from()
-        if start is not None:  # most often one that is at hand
-            return estimator.fit_moments_given(self.fit(start), self.moments)
+        given = () if start is None else (self.fit(start),)  # most often at hand
+        if estimator.needs_rows:
+            return self._fit_rows(estimator, self.rows, *given)
+        if given:
+            return estimator.fit_moments_given(*given, self.moments)
         return estimator.fit_moments(self.moments, folds=self.folds)
 
     def fit_some(self, estimator: Any, n_rows: int) -> Any:
@@ -126,11 +201,13 @@ class Training:
             warnings.simplefilter("ignore")
             return self._fit_rows(clone(estimator), self.rows[chosen])
 
-    def _fit_rows(self, estimator: Any, rows: NDArray) -> Any:
+    def _fit_rows(self, estimator: Any, rows: NDArray, *given: Any) -> Any:
         some = self.table.take(rows)
+        y = some.objective.fit_target(estimator, some.y)
+        fit = estimator.fit_rows_given if given else estimator.fit
         if (some.weight == 1.0).all():
-            return estimator.fit(some.X, some.y)
-        return estimator.fit(some.X, some.y, sample_weight=some.weight)
+            return fit(*given, some.X, y)
+        return fit(*given, some.X, y, sample_weight=some.weight)
 
 
 class HeldOut(NamedTuple):
@@ -148,12 +225,7 @@ def all_and_splits(
     Where the test rows are a partition, every row is read once for all moments: those
     of a training part are the sum of the other folds'.
     """
-
-    def read(rows) -> PatternMoments:
-        return PatternMoments.from_data(
-            table.X[rows], table.y[rows], table.weight[rows]
-        )
-
+    read = table.moments
     everything = np.arange(len(table.X))
     if not splits:
         return Training(table, everything, read(everything), []), []
@@ -189,52 +261,15 @@ def row_splits(
     """Return the splits that ``cv`` means for the table; none where rows are too few.
 
     None is 5 shuffled folds, 3 from 5,000 rows on; a number is as many shuffled folds;
-    groups are kept together. Fewer than 10 rows (or groups) are not split by a number
-    of folds: two rows a fold tell nothing.
+    groups are kept together, and every class has its share of each fold. Fewer than 10
+    rows (or groups) are not split by a number of folds: two rows a fold tell nothing.
     """
-    X, y, _, groups = table
-    if cv is None:
-        return default_splits(X, y, groups=groups, seed=seed, fewest=FEWEST_UNITS)
-    splits = splits_of_rows(cv, X, y, groups=groups, seed=seed, instead="cv=None")
-    is_few = n_units(len(X), groups) < FEWEST_UNITS
-    return [] if is_few and isinstance(cv, (int, np.integer)) else splits
-
-
-class Gain(NamedTuple):
-    """How much lower one loss is than another, with its paired standard error."""
-
-    value: float
-    standard_error: float
-
-    def over(self, unit: float) -> Gain:
-        """Return the gain in another unit, such as the variance of the target."""
-        return Gain(self.value / unit, self.standard_error / unit)
-
-    def ahead(self, errors: float) -> bool:
-        """Whether the gain is above so many standard errors."""
-        return self.value > errors * self.standard_error
-
-    def wins(self, errors: float = 1.0) -> bool:
-        """Whether the gain is above zero and above so many standard errors."""
-        return self.value > 0 and self.ahead(errors)
-
-
-def paired_gain(
-    loss: NDArray, new_loss: NDArray, weight: NDArray, groups: NDArray | None = None
-) -> Gain:
-    """Mean of loss - new_loss over rows, and its standard error.
-
-    The rows of one group (without groups: each row) are one observation of it. With
-    value = sum_i w_i gap_i / sum_i w_i its square is::
-
-        sum over groups g of (sum_{i in g} w_i (gap_i - value))^2 / (sum_i w_i)^2
-
-    so that neither depends on the unit of the weights.
-    """
-    total = weight.sum()
-    difference = loss - new_loss
-    value = weight @ difference / total
-    part = weight * (difference - value)
-    if groups is not None:
-        part = np.bincount(np.unique(groups, return_inverse=True)[1], part)
-    return Gain(float(value), float(np.sqrt(part @ part) / total))
+    X, y, groups = table.X, table.y, table.groups
+    is_number = cv is None or isinstance(cv, (int, np.integer))
+    if is_number and n_units(len(X), groups) < FEWEST_UNITS:
+        if cv is not None:  # an impossible number is refused all the same
+            splits_of_rows(cv, X, y, groups=groups, seed=seed, instead="cv=None")
+        return []
+    n_folds = default_folds(len(X)) if cv is None else cv
+    splits = splits_of_rows(n_folds, X, y, groups=groups, seed=seed, instead="cv=None")
+    return table.objective.splits(splits, y, groups, seed if is_number else None)

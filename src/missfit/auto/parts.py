@@ -8,11 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from threadpoolctl import threadpool_limits
 
+from missfit.auto.objective import Objective, Task
 from missfit.auto.trees import FlatTrees
 
+BOOSTED_TREES = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 MANY_ROWS = 50_000  # from here on predictions take all threads
 
 
@@ -20,15 +25,15 @@ class Part(NamedTuple):
     """A flexible model in the sum: its fits to the folds, rounds and weight."""
 
     name: str
-    on_residuals: bool
+    task: Task
     model: FlatTrees | FoldModels
     rounds: int
     weight: float
 
     def predict(self, X: NDArray, base: NDArray) -> NDArray:
-        """Return what the part adds to the base's prediction, before its weight."""
-        mean = self.model.predict(part_inputs(X, base, self.on_residuals))
-        return mean if self.on_residuals else mean - base
+        """Return what the part adds to the base's guess, before its weight."""
+        mean = self.model.predict(self.task.inputs(X, base))
+        return self.task.addition(mean, base)
 
     def of_fold(self, k: int) -> Part:
         """Return the part with its fit to one fold alone."""
@@ -40,6 +45,7 @@ class FoldModel(NamedTuple):
 
     model: Any
     columns: NDArray[np.intp]
+    objective: Objective
 
     def take(self, inputs: NDArray) -> NDArray:
         """Return the columns; one of zeros where there are none to learn from."""
@@ -48,17 +54,17 @@ class FoldModel(NamedTuple):
         return inputs[:, self.columns]
 
     def stages(self, inputs: NDArray) -> Iterator[NDArray]:
-        """Yield the predictions after each round; the one there is without rounds."""
+        """Yield the guesses after each round; the one there is without rounds."""
         flat = self.flat(inputs.shape[1])
         if flat is not None:
             yield from flat.staged_predict(inputs)
         elif boosts(self.model):
-            yield from self.model.staged_predict(self.take(inputs))
+            yield from self.objective.stages(self.model, self.take(inputs))
         else:
-            yield self.model.predict(self.take(inputs))
+            yield self.objective.guess(self.model, self.take(inputs))
 
     def predict(self, inputs: NDArray, rounds: int) -> NDArray:
-        """Return the prediction after so many rounds."""
+        """Return the guess after so many rounds."""
         flat = self.flat(inputs.shape[1], rounds)
         if flat is not None:
             return flat.predict(inputs)
@@ -67,12 +73,13 @@ class FoldModel(NamedTuple):
 
     def flat(self, n_inputs: int, rounds: int | None = None) -> FlatTrees | None:
         """Return the rounds as flat trees; None where they cannot be made so."""
-        if not isinstance(self.model, HistGradientBoostingRegressor):
+        if not isinstance(self.model, BOOSTED_TREES):
             return None
         try:
-            return FlatTrees.from_boosting(self.model, rounds, self.columns, n_inputs)
+            flat = FlatTrees.from_boosting(self.model, rounds, self.columns, n_inputs)
         except ValueError:  # another loss, categories, or more than 64 leaves
             return None
+        return self.objective.aligned_trees(flat, getattr(self.model, "classes_", ()))
 
 
 class FoldModels(NamedTuple):
@@ -82,7 +89,7 @@ class FoldModels(NamedTuple):
     rounds: int
 
     def predict(self, inputs: NDArray) -> NDArray:
-        """Return the mean of their predictions."""
+        """Return the mean of their guesses."""
         every = [model.predict(inputs, self.rounds) for model in self.models]
         return np.mean(every, axis=0)
 
@@ -100,8 +107,3 @@ def boosts(estimator: Any) -> bool:
     """Whether the estimator is fitted in rounds that can be looked at one by one."""
     grows = {"max_iter", "warm_start"} <= set(estimator.get_params(deep=False))
     return grows and hasattr(estimator, "staged_predict")
-
-
-def part_inputs(X: NDArray, base: NDArray, on_residuals: bool) -> NDArray:
-    """X, and for residuals also the base's prediction: a link of y is one split."""
-    return np.column_stack([X, base]) if on_residuals else X

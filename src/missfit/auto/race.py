@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from missfit.auto.explanation import Score
-from missfit.auto.heldout import Gain, HeldOut, Table, Training, paired_gain
+from missfit.auto.heldout import Gain, HeldOut, Table, Training
 
 SCOUT_ROWS = 300  # held-out rows of the first split that tell a scout's worth
 SOME_ROWS = 500  # held-out rows from which on a candidate may leave the race
 ENOUGH_ROWS = 2_000  # from which on it must be ahead of the reference to stay
 HOPELESS = 3.0  # paired standard errors behind the best
+# With fewer held-out rows the standard error is itself uncertain, so that more of them
+# must lie between: mixture 3 at 750 rows is decided by the 150 rows of its first fold.
+FEW_ROWS, SURELY_HOPELESS = 100, 5.0
+CHOSEN = "chosen"  # the verdict on the base
 SLIGHT = 0.1  # paired standard errors ahead of the reference, to stay in the race
 
 
@@ -40,10 +44,17 @@ class Candidate:
     estimator: Any
     name: str
     scout: Scout | None = None
+    hint: Candidate | None = None  # it has nothing to gain where this one gains nothing
     loss: list[NDArray] = field(default_factory=list)  # of held-out rows, by split
     model: Any = None  # of the last fit
     seconds: float = 0.0
     out: str = ""  # why it left the race
+    weight: float | None = None  # in the mean of several, where it was asked for one
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether something cheaper can tell that it is not worth a fit."""
+        return self.scout is not None or self.hint is not None
 
     def run(self, split: HeldOut, table: Table, *, scout: Scout | None = None) -> None:
         """Fit to the training rows of a split, and predict the others."""
@@ -52,18 +63,19 @@ class Candidate:
             train, test = split
             model = scout.fit(train) if scout else train.fit(self.estimator)
             if scout:
-                error = table.y[test] - model.predict(table.X[test])
+                guess = table.objective.guess(model, table.X[test])
             else:
-                error = table.y[test] - train.predict(self.estimator, test)
+                guess = train.guess(self.estimator, test)
         except (ValueError, np.linalg.LinAlgError, FloatingPointError) as reason:
             self.out = f"failed: {reason}"
         else:
             self.model = model
-            if np.isfinite(error).all():
-                self.loss.append(error**2)
+            if np.isfinite(guess).all():
+                self.loss.append(table.losses(test, guess))
             else:
                 self.out = "failed: a prediction is not finite"
-            self.out = self.out or model.why_not()
+            # with few rows that no sign is found is no sign that there is none
+            self.out = self.out or ("" if table.is_averaged else model.why_not())
         self.seconds += time.perf_counter() - start
 
 
@@ -86,25 +98,75 @@ class Race:
         return self.candidates[0]
 
     def run(self, splits: list[HeldOut]) -> Candidate:
-        """Run until the splits or all rivals are spent; return the winner."""
-        for split in splits:
-            self.tests.append(split.test)
-            for candidate in self.alive():
-                late = time.perf_counter() > self.deadline
-                if late and candidate is not self.reference:
-                    candidate.out = "skipped: out of time"
-                elif candidate.scout and self._is_sent(candidate.scout, split):
-                    self._run_after(candidate.scout, candidate, split)
-                else:
-                    candidate.run(split, self.table)
-            self._drop()
-            if len(self.alive()) <= 1:
-                break
+        """Run until the splits or all rivals are spent; return the winner.
+
+        The dear begin when the others have met the splits that they need.
+        """
+        for dear in (False, True):
+            for k, split in enumerate(splits):
+                if k == len(self.tests):
+                    self.tests.append(split.test)
+                begun = [c for c in self.alive() if dear or not c.is_dear]
+                for candidate in begun:
+                    if len(candidate.loss) == k:
+                        self._run(candidate, split)
+                self._drop()
+                if sum(not candidate.out for candidate in begun) <= 1:
+                    break
         return self.winner()
 
+    def _run(self, candidate: Candidate, split: HeldOut) -> None:
+        """Run a candidate on a split, unless time or what is known speaks against."""
+        first, hint, scout = not candidate.loss, candidate.hint, candidate.scout
+        if candidate is not self.reference and self._is_late(candidate):
+            candidate.out = "skipped: out of time"
+        elif first and hint and not self._hints(hint):
+            candidate.out = f"not tried: {hint.name} gains nothing"
+        elif first and scout and self._is_sent(scout, split):
+            self._run_after(scout, candidate, split)
+        else:
+            candidate.run(split, self.table)
+            self._leave_if_repeated(candidate)
+
+    def _is_late(self, candidate: Candidate) -> bool:
+        """Whether a run would leave too little time to fit the base to all rows.
+
+        A run takes as long as the last of the candidate, and a first one as long as
+        those of the reference.
+        """
+        if np.isinf(self.deadline):
+            return False
+        known = candidate if candidate.loss else self.reference
+        need = known.seconds / max(len(known.loss), 1)
+        left = self.deadline - time.perf_counter()
+        return left < need + self.final_seconds(self.reference)
+
+    def final_seconds(self, candidate: Candidate) -> float:
+        """Return how long the fit of a candidate to all rows is expected to take."""
+        if candidate.estimator.made_of():
+            return sum(self.final_seconds(c) for c in self.candidates if c.weight)
+        if not candidate.loss:
+            return 0.0
+        tested = sum(map(len, self.tests[: len(candidate.loss)])) / len(candidate.loss)
+        share = 1 - min(tested / len(self.table.X), 0.9)  # of the rows that trained it
+        return candidate.seconds / len(candidate.loss) / share
+
+    def _hints(self, hint: Candidate) -> bool:
+        """Whether a cheap candidate says that a dear one may have something to gain."""
+        least = -1.0 if self.table.is_averaged else 0.0  # few rows can be misled
+        return not hint.loss or self.gain(hint, self.reference).ahead(least)
+
+    def _leave_if_repeated(self, candidate: Candidate) -> None:
+        """Take a candidate out that predicts as the reference does."""
+        some = candidate is not self.reference and not candidate.out
+        if some and self.reference.loss and len(candidate.loss) == 1:
+            loss = self.reference.loss[0]
+            if np.allclose(candidate.loss[0], loss, rtol=0, atol=1e-6 * loss.mean()):
+                candidate.out = f"predicts as {self.reference.name} does"
+
     def _is_sent(self, scout: Scout, split: HeldOut) -> bool:
-        first, enough = len(self.tests) == 1, self._weight([split.test]) >= SCOUT_ROWS
-        return first and enough and len(split.train.rows) >= scout.least_rows
+        enough = self._weight([split.test]) >= SCOUT_ROWS
+        return enough and len(split.train.rows) >= scout.least_rows
 
     def _run_after(self, scout: Scout, candidate: Candidate, split: HeldOut) -> None:
         """Run a candidate only if its scout comes near what the best gains.
@@ -119,13 +181,19 @@ class Race:
         rivals = [r for r in self.alive() if r is not candidate and r.loss]
         if not rivals:
             return
-        best = min(rivals, key=self.mean_loss)
-        found = self.gain(candidate, rivals[0])
-        if found.wins() and found.value > self.gain(best, rivals[0]).value / 3:
+        rival, best = self._rival_of_scout(candidate, rivals), self._best(rivals)
+        found = self.gain(candidate, rival)
+        if found.wins() and found.value > self.gain(best, rival).value / 3:
             candidate.loss = []
             candidate.run(split, self.table)
         else:
             candidate.out = f"behind with {scout.name}"
+
+    def _rival_of_scout(self, candidate: Candidate, rivals: list[Candidate]):
+        """Return whom a scout must beat: the rival it names, or the reference."""
+        named = repr(candidate.estimator.scout_rival())
+        first = self.reference if self.reference.loss else rivals[0]
+        return next((r for r in rivals if repr(r.estimator) == named), first)
 
     def _compare_parts(self, rival, candidate: Candidate, split: HeldOut) -> None:
         """Give a candidate the loss of the reference, less its gain by a part of rows.
@@ -134,9 +202,9 @@ class Race:
         what it would gain itself.
         """
         start = time.perf_counter()
-        model = rival(split.train)
-        error = self.table.y[split.test] - model.predict(self.table.X[split.test])
-        candidate.loss[-1] += self.reference.loss[-1] - error**2
+        test, table = split.test, self.table
+        guess = table.objective.guess(rival(split.train), table.X[test])
+        candidate.loss[0] += self.reference.loss[0] - table.losses(test, guess)
         candidate.seconds += time.perf_counter() - start
 
     def alive(self) -> list[Candidate]:
@@ -148,12 +216,8 @@ class Race:
         n, rows = self._met(candidate, over)
         if n == 0:
             return Gain(0.0, np.inf)
-        groups = None if self.table.groups is None else self.table.groups[rows]
-        return paired_gain(
-            np.concatenate(over.loss[:n]),
-            np.concatenate(candidate.loss[:n]),
-            self.table.weight[rows],
-            groups,
+        return self.table.gain(
+            rows, np.concatenate(over.loss[:n]), np.concatenate(candidate.loss[:n])
         )
 
     def _met(self, *candidates: Candidate) -> tuple[int, NDArray[np.intp]]:
@@ -177,27 +241,32 @@ class Race:
         better = [r for r in alive if r is reference or self.gain(r, reference).wins()]
         return min(better, key=self.mean_loss)
 
-    def scores(self, winner: Candidate, winner_r2: float = np.nan) -> list[Score]:
+    def scores(self, winner: Candidate, winner_score: float = np.nan) -> list[Score]:
         """Return the lines of the table of candidates.
 
         Candidates that left early have met fewer rows, which may be easier or harder
-        than the others. So every R2 is that of the reference plus the gain over it on
-        the rows that both have met: the R2 of two candidates differ by what they differ
-        on common rows. Without early leave it is the plain held-out R2.
+        than the others. So every score is that of the reference improved by the gain
+        over it on the rows that both have met: the scores of two candidates differ by
+        what they differ on common rows. Without early leave it is the plain held-out
+        score.
 
         Parameters
         ----------
         winner : Candidate
-        winner_r2 : float
-            Its R2, where more held-out rows than those of the race have told it.
+        winner_score : float
+            Its score, where more held-out rows than those of the race have told it.
         """
         reference = self.reference
         if not reference.loss:  # it failed at once
             reference = winner
-        level = self.r2(reference)
-        if np.isfinite(winner_r2):
-            level = winner_r2 - self.r2_gain(winner, reference).value
-        return [self._score(r, reference, winner, level) for r in self.candidates]
+        level = self.score(reference)
+        if np.isfinite(winner_score):
+            gain = self.score_gain(winner, reference).value
+            level = self.table.objective.improved(winner_score, -gain)
+        lines = self.candidates
+        if not any(candidate is winner for candidate in lines):
+            lines = [*lines, replace(winner, name="the weighted mean")]
+        return [self._score(line, reference, winner, level) for line in lines]
 
     def _score(
         self,
@@ -206,50 +275,73 @@ class Race:
         winner: Candidate,
         level: float,
     ) -> Score:
-        standing = "the reference" if candidate is reference else "in the race"
-        verdict = candidate.out or standing
-        if candidate is winner:
-            verdict = "chosen"
+        verdict = self._verdict(candidate, winner)
         score = Score(
             candidate.name, np.nan, np.nan, np.nan, candidate.seconds, verdict
         )
         if candidate is reference:
-            return score._replace(r2=level)
+            return score._replace(score=level)
         if not candidate.loss:
             return score
-        gain, error = self.r2_gain(candidate, reference)
-        return score._replace(r2=level + gain, gain=gain, standard_error=error)
+        gain, error = self.score_gain(candidate, reference)
+        improved = self.table.objective.improved(level, gain)
+        return score._replace(score=improved, gain=gain, standard_error=error)
 
-    def r2_gain(self, candidate: Candidate, over: Candidate) -> Gain:
-        """Gain of one candidate over another in R2, on the rows that both have met."""
+    def _verdict(self, candidate: Candidate, winner: Candidate) -> str:
+        if candidate is winner or candidate.estimator is winner.estimator:
+            return CHOSEN
+        if candidate.out:
+            return candidate.out
+        if candidate.weight is not None:
+            return f"weight {candidate.weight:.2f}"
+        return "the reference" if candidate is self.reference else "in the race"
+
+    def score_gain(self, candidate: Candidate, over: Candidate) -> Gain:
+        """Gain of one candidate over another in the score, on rows that both met."""
         n, rows = self._met(candidate, over)
-        return self.gain(candidate, over).over(self.table.variance(rows) if n else 1.0)
+        return self.gain(candidate, over).over(self.table.unit(rows) if n else 1.0)
 
-    def r2(self, candidate: Candidate) -> float:
-        """Return the R2 of a candidate on the held-out rows that it has met."""
+    def score(self, candidate: Candidate) -> float:
+        """Return the score of a candidate on the held-out rows that it has met."""
         n, rows = self._met(candidate)
         if n == 0:
             return np.nan
-        return 1 - self.mean_loss(candidate) / self.table.variance(rows)
+        unit = self.table.unit(rows)
+        return self.table.objective.score(self.mean_loss(candidate), unit)
 
     def mean_loss(self, candidate: Candidate) -> float:
-        """Return the mean squared error of a candidate on the held-out rows it met."""
+        """Return the mean loss of a candidate on the held-out rows that it met."""
         if not candidate.loss:
             return np.inf
         weight = self.table.weight[self._met(candidate)[1]]
         return float(weight @ np.concatenate(candidate.loss) / weight.sum())
 
+    def _best(self, candidates: list[Candidate]) -> Candidate:
+        """Return the one that gains most over the first of them, on common rows."""
+        return max(candidates, key=lambda c: self.gain(c, candidates[0]).value)
+
     def _drop(self) -> None:
         """Let go of the hopeless and of those that are not ahead of the reference."""
-        alive, n_rows = self.alive(), self._weight(self.tests)
-        if len(alive) < 2 or n_rows < SOME_ROWS:
+        racing = [candidate for candidate in self.alive() if candidate.loss]
+        if len(racing) < 2:
             return
-        best, reference = min(alive, key=self.mean_loss), self.reference
-        least = SLIGHT if n_rows >= ENOUGH_ROWS else -1.0
-        raced = not reference.out
-        for candidate in alive:
-            behind = self.gain(best, candidate).wins(HOPELESS)
-            lost = raced and candidate is not reference
-            lost = lost and not self.gain(candidate, reference).ahead(least)
-            if candidate is not best and (behind or lost):
+        best = self._best(racing)
+        for candidate in racing:
+            if candidate is not best and self._is_lost(candidate, best):
                 candidate.out = "behind"
+
+    def _is_lost(self, candidate: Candidate, best: Candidate) -> bool:
+        """Whether a candidate is so far behind that more rows would not save it."""
+        n, _ = self._met(candidate, best)
+        n_rows = self._weight(self.tests[:n])
+        if n_rows < FEW_ROWS:
+            return False
+        errors = HOPELESS if n_rows >= SOME_ROWS else SURELY_HOPELESS
+        if self.gain(best, candidate).wins(errors):
+            return True
+        reference = self.reference
+        if n_rows < SOME_ROWS or candidate is reference or reference.out:
+            return False
+        least = SLIGHT if n_rows >= ENOUGH_ROWS else -1.0
+        ahead = self.gain(candidate, reference).ahead(least)
+        return not ahead and not self.table.is_averaged

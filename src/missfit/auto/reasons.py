@@ -1,4 +1,4 @@
-"""Why the default predicts as it does: what `AutoRegressor.explain` gathers."""
+"""Why the default predicts as it does: what `explain` gathers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from numpy.typing import NDArray
 from missfit.auto.boosting import PartCandidate, Parts
 from missfit.auto.explanation import Explanation, Score, regime_of
 from missfit.auto.heldout import HeldOut, Training
+from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
-from missfit.auto.race import Candidate, Race
+from missfit.auto.race import CHOSEN, Candidate, Race
 from missfit.estimators.emlr import EMLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
-from missfit.evidence.worth import Fold, Worth, heldout_worth, law_drops, law_worth
+from missfit.evidence.worth import (
+    Fold,
+    Worth,
+    heldout_worth,
+    law_drops,
+    law_worth,
+    no_worth,
+)
 
 DROP_ROWS = 2_000  # rows that tell which feature is worth measuring, row by row
 
@@ -32,9 +40,8 @@ class Outcome(NamedTuple):
     parts: Parts
 
     def explanation(self, feature_names: list[str]) -> Explanation:
-        """Return all that `AutoRegressor.explain` tells."""
-        y, weight = self.whole.table.y, self.whole.table.weight
-        mean = np.average(y, weights=weight)
+        """Return all that `explain` tells."""
+        table = self.whole.table
         return Explanation(
             candidates=self.scores(),
             choice=" + ".join([self.winner.name, *(p.name for p in self.parts.kept)]),
@@ -43,21 +50,27 @@ class Outcome(NamedTuple):
             mechanism=self.mechanism(),
             worth=self.worth(),
             feature_names=feature_names,
-            target_variance=float(np.average((y - mean) ** 2, weights=weight)),
+            unit=table.unit(self.whole.rows),
+            words=table.objective.words,
         )
 
     def scores(self) -> list[Score]:
         """Return the lines of all candidates, linear and flexible."""
-        scores = self.race.scores(self.winner, self.parts.base_r2)
-        pairs = zip(self.race.candidates, scores, strict=True)
-        base_r2 = next(score.r2 for c, score in pairs if c is self.winner)
-        return scores + [self.parts.score(c, base_r2) for c in self.part_candidates]
+        scores = self.race.scores(self.winner, self.parts.base_score)
+        base = next(line.score for line in scores if line.verdict == CHOSEN)
+        return scores + [self.parts.score(c, base) for c in self.part_candidates]
 
     def reason(self) -> str:
         """Say why this base was chosen, and what the parts add."""
         winner, reference = self.winner, self.race.reference
         if not self.race.tests:
             words = f"too few rows to hold some out: {winner.name} is the reference."
+        elif winner.estimator.made_of():
+            words = (
+                f"{self.whole.moments.count.sum():,.6g} rows are too few to pick one "
+                "linear predictor, so the predictions of several are averaged: the "
+                "better one predicts the held-out rows, the more it weighs."
+            )
         elif winner is reference:
             words = (
                 f"{winner.name} is the reference, and no other base predicts the "
@@ -74,9 +87,15 @@ class Outcome(NamedTuple):
 
     def mechanism(self) -> Mechanism:
         """Return what the table tells of why values are missing."""
-        em = self.whole.fit(EMLR())
-        rows = rows_of(*self.whole.table)
-        found = mechanism(rows, (em.mean_, em.covariance_))
+        em, table = self.whole.fit(EMLR()), self.whole.table
+        targets = table.objective.moment_targets(table.y).reshape(len(table.y), -1)
+        one = int(np.argmax(table.weight @ targets))  # of classes, the most frequent
+        d = table.X.shape[1]
+        kept = np.append(np.arange(d), d + one)
+        law = em.mean_[kept], em.covariance_[np.ix_(kept, kept)]
+        found = mechanism(
+            rows_of(table.X, targets[:, one], table.weight, table.groups), law
+        )
         return with_self_masking(found, self.self_masking())
 
     def self_masking(self) -> SelfMaskingTrial | None:
@@ -91,7 +110,7 @@ class Outcome(NamedTuple):
             return None
         candidate, has_slopes = found[0]
         race, reference, winner = self.race, self.race.reference, self.winner
-        gain = race.r2_gain(candidate, reference)
+        gain = race.score_gain(candidate, reference)
         beaten = candidate is not winner and race.gain(winner, candidate).wins(BEATEN)
         return SelfMaskingTrial(
             reference.name,
@@ -99,29 +118,44 @@ class Outcome(NamedTuple):
             gain.standard_error,
             winner.name if beaten else "",
             has_slopes,
+            race.table.objective.words.name,
         )
 
     def worth(self) -> Worth:
         """Return drops by the law of a linear model, on held-out rows of another."""
         kept, winner = self.parts.kept, self.winner.estimator
-        if not kept:
+        objective = self.whole.table.objective
+        if not kept and objective.has_law_of_risk:
             return law_worth(risk_drops(self.whole, self.whole.fit(winner)))
+        if not self.splits:
+            return no_worth(self.whole.table.X.shape[1])
         folds = []
         for k, split in enumerate(self.splits):
             base = split.train.fit(winner)
             parts = [part.of_fold(k) for part in kept]
-            folds.append(Fold(partial(sum_of_parts, base, parts), split.test))
-        return heldout_worth(rows_of(*self.whole.table), folds)
+            predict = partial(sum_of_parts, objective, base, parts)
+            folds.append(Fold(predict, split.test))
+        rows = rows_of(*self.whole.table[:4])
+        return heldout_worth(rows, folds, losses=objective.losses)
 
 
-def sum_of_parts(base: Any, parts: list[Part], X: NDArray) -> NDArray[np.float64]:
-    """Return base(x) + the sum of the parts' weights times what they add."""
-    guess = base.predict(X)
+def sum_of_parts(
+    objective: Objective, base: Any, parts: list[Part], X: NDArray
+) -> NDArray[np.float64]:
+    """Return the base's guess + the sum of the parts' weights times what they add."""
+    guess = objective.guess(base, X)
     return guess + sum(part.weight * part.predict(X, guess) for part in parts)
 
 
 def risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
-    """Return drops as the base tells them, by its laws, or by EM's if it has none."""
+    """Return drops as the base tells them, by its laws, or by EM's if it has none.
+
+    Of a mean of several it is the mean of theirs.
+    """
+    members = base.made_of()
+    if members:
+        every = [risk_drops(whole, whole.fit(member)) for member in members]
+        return np.average(every, axis=0, weights=base.weights)
     step = max(1, len(whole.rows) // DROP_ROWS)
     told = base.risk_drops(whole.table.X[whole.rows[::step]])
     if told is not None:

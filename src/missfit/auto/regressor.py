@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from missfit.auto.boosting import fit_parts
-from missfit.auto.candidates import candidates_of
-from missfit.auto.explanation import Explanation, Score
-from missfit.auto.heldout import Table, all_and_splits, effective_rows, row_splits
-from missfit.auto.parts import Part
-from missfit.auto.race import Race
-from missfit.auto.reasons import Outcome, sum_of_parts
+from missfit.auto.candidates import default_regressors
+from missfit.auto.choice import AutoPredictor, checked_groups
+from missfit.auto.clock import Clock
+from missfit.auto.heldout import Table, effective_rows
+from missfit.auto.objective import SQUARED_ERROR
 from missfit.estimators.base import NanRegressor
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.rows import check_weight
@@ -28,7 +21,7 @@ from missfit.tables.chunks import comes_in_chunks, named_columns
 SAMPLE_ROWS = 20_000  # of a source of chunks: they choose the candidates
 
 
-class AutoRegressor(NanRegressor):
+class AutoRegressor(AutoPredictor, NanRegressor):
     """The default: a linear base chosen by held-out prediction, boosted if it pays.
 
     1. Linear predictors compete for the base. The first candidate, EMLR, stays unless
@@ -91,12 +84,6 @@ class AutoRegressor(NanRegressor):
     [3.0, 1.0]
     """
 
-    n_features_in_: int
-    base_: Any
-    parts_: list[Part]
-    scores_: list[Score]
-    _explanation_: Explanation
-
     def __init__(
         self,
         candidates: Any = None,
@@ -133,61 +120,10 @@ class AutoRegressor(NanRegressor):
         """
         if comes_in_chunks(X):
             return self._fit_source(X, y, sample_weight, groups)
-        X, y, sample_weight = named_columns(X, y, sample_weight)
-        deadline = self._deadline()
+        clock = Clock(self.time_budget)
         trial = self._trial()
-        table = trial._table(X, y, sample_weight, groups)
-        seed = self._seed()
-        whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
-        candidates = candidates_of(self.candidates, whole.moments)
-        race = Race(candidates.for_the_race(seed), table, deadline)
-        winner = race.run(splits)
-        flexible = candidates.for_the_parts(seed)
-        parts = fit_parts(table, winner.estimator, splits, flexible, seed, deadline)
-        trial.base_ = whole.fit(winner.estimator)
-        trial.parts_ = parts.kept
-        outcome = Outcome(whole, splits, race, winner, flexible, parts)
-        trial._explanation_ = outcome.explanation(trial._feature_names())
-        trial.scores_ = trial._explanation_.candidates
+        trial._choose(trial._table(X, y, sample_weight, groups), clock)
         return self._become(trial)
-
-    def candidates_for(self, X: Any, y: Any = None, sample_weight: Any = None) -> list:
-        """Return what `fit` would try on these rows, without fitting anything.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            The features, NaN where missing.
-        y : array-like of shape (n,), or str
-            The target, or the name of its column.
-        sample_weight : array-like of shape (n,), or str, optional
-            Weights of the rows.
-
-        Returns
-        -------
-        list of regressors
-            Unfitted copies: the linear ones that compete for the base, with the
-            reference first, then the flexible ones. Change the list and give it as
-            ``candidates``.
-
-        Examples
-        --------
-        >>> X = np.column_stack([np.arange(100.0), np.tile([1.0, np.nan], 50)])
-        >>> for candidate in AutoRegressor().candidates_for(X, X[:, 0]):
-        ...     print(type(candidate).__name__)
-        EMLR
-        ConditionalImputedLR
-        FactorizedLR
-        PartialPooling
-        SelfMaskedLR
-        PatternMixtureLR
-        HistGradientBoostingRegressor
-        """
-        X, y, sample_weight = named_columns(X, y, sample_weight)
-        table = self._trial()._table(X, y, sample_weight, None)
-        moments = PatternMoments.from_data(table.X, table.y, table.weight)
-        linear, flexible = candidates_of(self.candidates, moments)
-        return [clone(candidate) for candidate in (*linear, *flexible)]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict rows, NaN where missing.
@@ -203,7 +139,7 @@ class AutoRegressor(NanRegressor):
         if comes_in_chunks(X):
             return self._predict_chunks(X)
         X = self._check_predict(X)
-        return self._finite(sum_of_parts(self.base_, self.parts_, X))
+        return self._finite(self._guess(SQUARED_ERROR, X))
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         """Choose by a random sample; fit the base to the moments of all rows."""
@@ -244,9 +180,6 @@ class AutoRegressor(NanRegressor):
             trial._fit_base_to(moments, len(rows.X), n_rows)
         return self._become(trial)
 
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def _fit_base_to(self, moments: PatternMoments, n_sample: int, n_rows: int) -> None:
         """Fit the base to all rows, at the strength that the sample chose."""
         said = f"Chosen by a random sample of {n_sample:,} of {n_rows:,} rows"
@@ -258,43 +191,17 @@ class AutoRegressor(NanRegressor):
         why = self._explanation_
         self._explanation_ = replace(why, reason=f"{why.reason} {said}")
 
-    def explain(self, feature_names: Sequence[str] | None = None) -> Explanation:
-        """Return what was chosen and why; ``print`` it to read it.
-
-        Parameters
-        ----------
-        feature_names : sequence of str, optional
-            A name for each feature, where the fit did not see any: after a
-            `TableEncoder` in a pipeline these are ``encoder.get_feature_names_out()``,
-            or the names of the table's own columns,
-            ``encoder.feature_names_in_[encoder.variables_]``, which stand for all
-            columns of a category at once.
-        """
-        check_is_fitted(self)
-        if feature_names is None:
-            return self._explanation_
-        return self._explanation_.named(feature_names)
-
-    def _deadline(self) -> float:
-        if self.time_budget is None:
-            return np.inf
-        if not self.time_budget > 0:
-            raise ValueError(
-                f"time_budget={self.time_budget!r}; give seconds > 0, or None."
-            )
-        return time.perf_counter() + float(self.time_budget)
-
-    def _table(self, X, y, sample_weight, groups) -> Table:
+    def _table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Table:
         """Return the rows of weight > 0."""
+        X, y, sample_weight = named_columns(X, y, sample_weight)
         X, y = self._check_fit(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = effective_rows(check_weight(sample_weight, len(X)))
-        if groups is not None:
-            groups = np.asarray(groups)
-            check_consistent_length(X, groups)
-        table = Table(X, y, weight, groups)
-        return table if weight.all() else table.take(np.flatnonzero(weight))
+        return Table(X, y, weight, checked_groups(groups, X)).weighted()
+
+    def _default_candidates(self, moments: PatternMoments) -> list[Any]:
+        return default_regressors(moments)
 
     def __sklearn_tags__(self):
         """Return the tags: one target is what boosting takes."""

@@ -14,7 +14,9 @@ from missfit.auto.tree_tables import BLOCK_ROWS, Cuts, LeafTable, Tests
 from missfit.moments.blocks import n_threads
 
 LEAF = -1
+LOSSES = ("squared_error", "log_loss")
 ARRAYS = ("feature", "number", "missing_left", "n_trees", "baseline")
+NUMBERS = ("n_features", "n_outputs")
 MOST_LEAVES = 64  # of a tree: one bit each. HistGradientBoosting's default is 31
 BLOCK_TREES = (
     128  # in one table: 128 trees of 30 tests take 2 MB, which the cache holds
@@ -22,7 +24,7 @@ BLOCK_TREES = (
 
 
 class FlatTrees:
-    """Sums of regression trees, as `HistGradientBoostingRegressor` is fitted, flat.
+    """Sums of trees, as scikit-learn's HistGradientBoosting is fitted, flat.
 
     All trees of one model or more are three arrays over their nodes, each tree in
     depth-first order: a node, its left subtree, its right subtree. A split sends a row
@@ -31,7 +33,9 @@ class FlatTrees:
 
         f_k(x) = baseline_k + sum over its trees of the value of the leaf that x reaches
 
-    and the prediction is the mean of f_k over the models.
+    and the prediction is the mean of f_k over the models. Where there are several
+    outputs, one logit for each of more than two classes, every fit is as many models in
+    a row, and the mean is over those of the same output.
 
     Where a subtree ends follows from the order: with S_i = (splits - leaves) before
     node i, the right child of a split i is the next j > i + 1 with S_j = S_i, and tree
@@ -49,6 +53,7 @@ class FlatTrees:
         Of each model, one after another.
     baseline : float64 ndarray of shape (n_models,)
     n_features : int
+    n_outputs : int
 
     Attributes
     ----------
@@ -75,6 +80,7 @@ class FlatTrees:
         n_trees: NDArray[np.integer],
         baseline: NDArray[np.float64],
         n_features: int,
+        n_outputs: int = 1,
     ):
         self.feature = _array(feature, "i", "feature")
         self.number = _array(number, "f", "number")
@@ -82,6 +88,7 @@ class FlatTrees:
         self.n_trees = _array(n_trees, "i", "n_trees")
         self.baseline = _array(baseline, "f", "baseline")
         self.n_features = int(n_features)
+        self.n_outputs = int(n_outputs)
         self._check()
         self.right, self.roots = _right_and_roots(self.feature)
         self._check_models()
@@ -94,22 +101,24 @@ class FlatTrees:
         columns: NDArray[np.intp] | None = None,
         n_features: int | None = None,
     ) -> FlatTrees:
-        """Return the first rounds of a fitted `HistGradientBoostingRegressor`.
+        """Return the first rounds of a fitted model.
 
-        Raises ValueError for what it does not hold: losses other than squared error,
-        categorical splits, and trees of more than 64 leaves.
+        Raises ValueError for what it does not hold: losses other than squared error and
+        log-loss, categorical splits, and trees of more than 64 leaves.
 
         Parameters
         ----------
-        model : HistGradientBoostingRegressor
+        model : HistGradientBoostingRegressor or HistGradientBoostingClassifier
         rounds : int, optional
             By default all.
         columns, n_features : optional
             The columns that the model was fitted to, of so many; by default all.
         """
-        if model.loss != "squared_error":
-            raise ValueError(f"loss={model.loss!r}; only squared_error is kept flat.")
-        trees = [tree.nodes for (tree,) in model._predictors[:rounds]]
+        if model.loss not in LOSSES:
+            raise ValueError(f"loss={model.loss!r}; only {LOSSES} are kept flat.")
+        by_output = zip(*model._predictors[:rounds], strict=True)
+        trees = [tree.nodes for output in by_output for tree in output]
+        baseline = np.ravel(model._baseline_prediction).astype(np.float64)
         nodes: Any = np.concatenate(trees) if trees else np.empty(0)
         if not trees or nodes["is_categorical"].any():
             raise ValueError("no trees, or splits by category; they are not kept flat.")
@@ -123,9 +132,10 @@ class FlatTrees:
             feature,
             np.where(leaf, nodes["value"], nodes["num_threshold"]),
             np.where(leaf, 0, nodes["missing_go_to_left"]).astype(bool),
-            np.array([len(trees)]),
-            np.ravel(model._baseline_prediction)[:1].astype(np.float64),
+            np.full(len(baseline), len(trees) // len(baseline)),
+            baseline,
             n_features,
+            len(baseline),
         )
         start = np.repeat(flat.roots, [len(tree) for tree in trees])
         if not np.array_equal(flat.right, np.where(leaf, 0, nodes["right"] + start)):
@@ -133,31 +143,66 @@ class FlatTrees:
         return flat
 
     @classmethod
-    def joined(cls, models: Sequence[FlatTrees]) -> FlatTrees:
-        """Return the models of all, one after another."""
+    def constant(cls, value: float, n_features: int) -> FlatTrees:
+        """Return a tree of one leaf that predicts the same for every row."""
+        return cls(
+            np.array([LEAF]),
+            np.zeros(1),
+            np.zeros(1, dtype=bool),
+            np.ones(1, dtype=int),
+            np.array([value]),
+            n_features,
+        )
+
+    @classmethod
+    def joined(
+        cls, models: Sequence[FlatTrees], n_outputs: int | None = None
+    ) -> FlatTrees:
+        """Return the models of all, one after another.
+
+        They are fits of the same outputs, unless their number is given: then each is
+        one output.
+        """
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(model, name) for model in models])
             for name in ARRAYS
         }
-        return cls(**arrays, n_features=models[0].n_features)
+        n_outputs = models[0].n_outputs if n_outputs is None else n_outputs
+        return cls(**arrays, n_features=models[0].n_features, n_outputs=n_outputs)
 
     def model(self, k: int) -> FlatTrees:
-        """Return one model alone."""
+        """Return one fit alone, with all its outputs."""
+        return self._some(k * self.n_outputs, self.n_outputs)
+
+    def output(self, k: int) -> FlatTrees:
+        """Return one output of the first fit alone."""
+        return self._some(k, 1)
+
+    def _some(self, first: int, n_models: int) -> FlatTrees:
+        """Return some of the models, as one fit of as many outputs."""
+        kept = slice(first, first + n_models)
         ends = np.append(self.roots, len(self.feature))
-        first = int(self.n_trees[:k].sum())
-        nodes = slice(ends[first], ends[first + self.n_trees[k]])
+        before = int(self.n_trees[:first].sum())
+        nodes = slice(ends[before], ends[before + self.n_trees[kept].sum()])
         return FlatTrees(
             self.feature[nodes],
             self.number[nodes],
             self.missing_left[nodes],
-            self.n_trees[k : k + 1],
-            self.baseline[k : k + 1],
+            self.n_trees[kept],
+            self.baseline[kept],
             self.n_features,
+            n_models,
         )
 
     def predict(self, X: NDArray) -> NDArray[np.float64]:
-        """Return the predictions of rows (n, d), NaN where missing."""
-        return self.each(X).mean(axis=0)
+        """Return the predictions of rows (n, d), NaN where missing.
+
+        Of shape (n,), or (n, n_outputs) where there is more than one output.
+        """
+        every = self.each(X)
+        if self.n_outputs == 1:
+            return every.mean(axis=0)
+        return every.reshape(-1, self.n_outputs, len(X)).mean(axis=0).T
 
     def each(self, X: NDArray) -> NDArray[np.float64]:
         """Return the predictions of each model, (n_models, n).
@@ -188,7 +233,22 @@ class FlatTrees:
         return total
 
     def staged_predict(self, X: NDArray) -> Iterator[NDArray[np.float64]]:
-        """Yield the predictions of the first model after each of its rounds."""
+        """Yield the predictions of the first fit after each of its rounds.
+
+        An output with fewer trees than rounds stays as it is after the last of them.
+        """
+        one = self.model(0)
+        stages = [one.output(k)._staged(X) for k in range(self.n_outputs)]
+        if self.n_outputs == 1:
+            yield from stages[0]
+            return
+        rounds, last = int(one.n_trees.max()), [np.empty(0)] * self.n_outputs
+        for _ in range(rounds):
+            last = [next(*pair) for pair in zip(stages, last, strict=True)]
+            yield np.column_stack(last)
+
+    def _staged(self, X: NDArray) -> Iterator[NDArray[np.float64]]:
+        """Yield the predictions of one output after each of its rounds."""
         X = self._check_rows(X)
         cuts, blocks = self._lookup
         places = [
@@ -196,13 +256,13 @@ class FlatTrees:
         ]
         total = np.full(len(X), self.baseline[0])
         for block in blocks:
-            if block.model == 0 and places:
+            if places:
                 for values in np.hstack([block.leaf_values(part) for part in places]):
                     total = total + values
                     yield total
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*ARRAYS, "n_features")}
+        return {name: getattr(self, name) for name in (*ARRAYS, *NUMBERS)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)
@@ -230,6 +290,10 @@ class FlatTrees:
             raise ValueError(
                 f"{n_roots} trees are not those of {len(self.baseline)} models with "
                 f"{n_trees[:5]} trees."
+            )
+        if not 1 <= self.n_outputs <= len(n_trees) or len(n_trees) % self.n_outputs:
+            raise ValueError(
+                f"{len(n_trees)} models are not those of {self.n_outputs} outputs."
             )
         most = np.add.reduceat(self.feature == LEAF, self.roots).max()
         if most > MOST_LEAVES:

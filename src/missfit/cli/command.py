@@ -14,16 +14,29 @@ from typing import Any
 
 from missfit import __version__
 from missfit.cli.compare import add_compare
+from missfit.cli.export import add_export
 from missfit.cli.fit import add_fit
 from missfit.cli.options import UsageError, named_option
 from missfit.cli.predict import add_predict
+from missfit.cli.serve import add_serve
 from missfit.cli.simulate import add_simulate
 from missfit.cli.study import add_study
+from missfit.cli.watch import add_watch
 from missfit.terminal import PatientStream, note, patient_streams, printable
 
 TRACEBACK = "MISSFIT_TRACEBACK"  # set it to see where an error comes from
 LONGEST = 1_000  # characters of an error; a name in it may have a million
 INTERRUPTED = 130
+ADDERS = (
+    add_study,
+    add_simulate,
+    add_compare,
+    add_fit,
+    add_predict,
+    add_serve,
+    add_watch,
+    add_export,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -107,6 +120,6 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"missfit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_study, add_simulate, add_compare, add_fit, add_predict):
+    for add in ADDERS:
         add(commands)
     return parser

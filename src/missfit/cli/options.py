@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from missfit.tables.columns import shown
-from missfit.tables.options import KINDS, ReadOptions
+from missfit.tables.options import KINDS, TASKS, ReadOptions
 from missfit.terminal import note
 from missfit.writing import check_writable, same_file
 
@@ -124,6 +124,14 @@ def add_table_options(parser, *, needs_target: bool = True) -> None:
         metavar="COLUMN",
         help="The column to predict.",
     )
+    parser.add_argument(
+        "--task",
+        choices=TASKS,
+        help="What the target is: a number, or a class, for which the probability of "
+        "each class is predicted. By default, text, yes and no, two different numbers "
+        "and few whole numbers (0, 1, 2, up to five of them) are classes; the decision "
+        "is printed.",
+    )
     _add_column_options(parser)
     add_file_options(parser)
     parser.add_argument(
@@ -192,7 +200,7 @@ def add_file_options(parser) -> None:
         "--sheet",
         metavar="NAME",
         help="The sheet of an Excel workbook. The default is the first sheet that "
-        "holds a table.",
+        "holds a table, not a cover sheet with a few words.",
     )
 
 
@@ -227,6 +235,7 @@ def read_options(arguments) -> ReadOptions:
         sheet=arguments.sheet,
         kinds=kinds,
         drop=tuple(said.get("drop", ())),
+        task=said.get("task"),
     )
 
 

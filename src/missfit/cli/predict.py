@@ -23,9 +23,11 @@ def add_predict(commands) -> None:
         "predict",
         help="Predict the rows of a table with a model file.",
         description="Predict the rows of a table with a model file. The output has "
-        "the columns prediction, lower and upper, and one line for each row, in the "
-        "order of the table. In CSV the numbers are rounded to about a "
-        "ten-thousandth of the typical error; in Parquet they keep all digits.",
+        "one line for each row, in the order of the table, and the columns prediction, "
+        "lower and upper; or, where the target is a class, prediction and one column "
+        "for each class with its probability, such as probability_yes. In CSV the "
+        "numbers are rounded to about a ten-thousandth of the typical error, and "
+        "probabilities to six decimals; in Parquet they keep all digits.",
     )
     parser.add_argument("model", help="A model file that missfit fit has written.")
     parser.add_argument("data", help=TABLE_HELP)

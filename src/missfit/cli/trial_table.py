@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from missfit.cli.suspicions import show_suspicions
+from missfit.cli.suspicions import show_notes, show_suspicions
 from missfit.comparison import Comparison, Trial
 from missfit.comparison.candidates import Candidate
+from missfit.comparison.task import ScoreColumn, Task
 from missfit.terminal import Status, note, note_lines, tell
 
 
@@ -21,6 +22,7 @@ class TrialTable:
     def __init__(self, status: Status):
         self.status = status
         self.queue: list[Candidate] = []
+        self.scores: list[ScoreColumn] = []
         self.n_done = 0
 
     def head(self, comparison: Comparison, queue: Sequence[Candidate]) -> None:
@@ -29,13 +31,19 @@ class TrialTable:
         self.queue = list(queue)
         encoder = comparison.encoder
         note_lines((encoder.reading or encoder.reading_).table())
-        for text in comparison.notes:
-            note(text)
+        show_notes(comparison.notes)
         show_suspicions(comparison.suspicions)
+        self.scores = _scores(comparison.task)
         width = max(len(one.name) for one in queue)
-        self.line = f"{{:<{width}}}  {{:>8}}  {{:>19}}  {{:>9}}  {{:>8}}"
-        head = self.line.format("predictor", "R2", "95 % interval", "RMSE", "s / fit")
-        tell(head)
+        titles = [one.title for one in self.scores]
+        columns = "".join(f"  {{:>{max(9, len(title))}}}" for title in titles[1:])
+        first = max(8, len(titles[0]))
+        self.line = f"{{:<{width}}}  {{:>{first}}}  {{:>19}}{columns}  {{:>8}}"
+        tell(
+            self.line.format(
+                "predictor", titles[0], "95 % interval", *titles[1:], "s / fit"
+            )
+        )
         self._next(None)
 
     def trial(self, comparison: Comparison, trial: Trial, left: float | None) -> None:
@@ -45,13 +53,16 @@ class TrialTable:
         seconds = "" if mean is None else f"{mean:.2f}"
         if trial.failure or trial.left_out:
             what = "failed" if trial.failure else "left out"
-            tell(self.line.format(trial.name, what, "", "", seconds))
+            empty = [""] * len(self.scores)
+            tell(self.line.format(trial.name, what, *empty, seconds))
             note(f"{trial.name}: {trial.failure or trial.left_out}{_way_out(trial)}")
         else:
             score = comparison.scores_of([trial])[trial.name]
             ends = f"{score.low:.4f} to {score.high:.4f}"
-            values = f"{score.r2:.4f}", ends, f"{score.rmse:.4g}", seconds
-            tell(self.line.format(trial.name, *values))
+            first, *others = [
+                format(getattr(score, one.field), one.format) for one in self.scores
+            ]
+            tell(self.line.format(trial.name, first, ends, *others, seconds))
         self.n_done += 1
         self._next(left)
 
@@ -62,6 +73,14 @@ class TrialTable:
             return
         done = f"[{self.n_done + 1}/{len(self.queue)}]"
         self.status.show(f"{done} {self.queue[self.n_done].name}", left)
+
+
+def _scores(task: Task) -> list[ScoreColumn]:
+    """Return the scores that are printed, with formats for a terminal."""
+    shown = [one for one in task.columns if one.title != "MAE"]
+    return [
+        one._replace(format=".4g") if one.format == "number" else one for one in shown
+    ]
 
 
 def _way_out(trial: Trial) -> str:

@@ -1,11 +1,11 @@
-"""The predictors that are compared on a table: those of the library and their rivals.
+"""The predictors of numbers that are compared on a table: ours and their rivals.
 
 Each is made anew for a seed, takes numbers with NaN and predicts numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -230,7 +230,11 @@ def choosing_forward(one: Candidate) -> Candidate:
     One that takes groups is given the times of the rows in their place. Networks are
     fitted fold by fold, since those have different numbers of rows to learn from.
     """
-    one = one._replace(fit_many=None)
+    return choosing_in_order(one._replace(fit_many=None))
+
+
+def choosing_in_order(one: Candidate) -> Candidate:
+    """Return a candidate that makes its own choices on rows that come later."""
     if not one.takes_groups:
         return one
     return one._replace(
@@ -240,13 +244,18 @@ def choosing_forward(one: Candidate) -> Candidate:
 
 
 def candidate(name: str) -> Candidate:
-    """Return the candidate of this name.
+    """Return the predictor of numbers that has this name.
 
     >>> candidate("EMLR").make(0)
     EMLR()
     """
-    for one in CANDIDATES:
+    return named(name, CANDIDATES)
+
+
+def named(name: str, candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate that has this name."""
+    for one in candidates:
         if one.name == name:
             return one
-    names = ", ".join(repr(one.name) for one in CANDIDATES)
+    names = ", ".join(repr(one.name) for one in candidates)
     raise ValueError(f"{name!r} is no predictor known here; choose one of {names}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import Worth, heldout_worth, law_drops, law_worth
-from missfit.moments.patterns import group_rows
+from missfit.moments.patterns import group_rows, variable_mask
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_PATTERNS = 300  # patterns over which the worth of a measurement is averaged
@@ -50,15 +50,18 @@ class Diagnosis:
     worth : Worth
         How much the error would fall if a variable were always measured.
     risk : float
-        The mean squared error that the drops of ``worth`` are a share of.
+        The mean squared error, or log-loss, that the drops of ``worth`` are a share of.
     curve : list of CurvePoint
         The learning curve of the recommended predictor.
     coverage : list of tuple
-        Coverage asked for and actual coverage of the intervals.
+        Coverage asked for, actual coverage of the intervals, and the standard deviation
+        that chance gives it; empty for classes, which have no intervals.
     coverage_by_count : list of tuple
-        Number of missing variables, rows, coverage and median width of 90 % intervals.
+        Number of missing variables, rows, coverage and median width of 90 % intervals,
+        and the standard deviation of the coverage.
     importance : Importance
-        How far R2 falls if a variable is permuted in rows that were not seen.
+        How much worse the score is if a variable is permuted in rows that were not
+        seen.
     """
 
     by_count: list[GroupError]
@@ -68,8 +71,8 @@ class Diagnosis:
     worth: Worth
     risk: float
     curve: list[CurvePoint]
-    coverage: list[tuple[float, float]]
-    coverage_by_count: list[tuple[str, int, float, float]]
+    coverage: list[tuple[float, float, float]]
+    coverage_by_count: list[tuple[str, int, float, float, float]]
     importance: Importance
 
 
@@ -92,8 +95,10 @@ def diagnose(
     seconds : float
         The time limit of the permutation importance, and of what is fitted for it.
     """
-    intervals = conformal(comparison)
-    coverage, by_count = interval_coverage(comparison, intervals)
+    intervals = conformal(comparison) if comparison.task.classes is None else None
+    coverage, by_count = [], []
+    if intervals is not None:
+        coverage, by_count = interval_coverage(comparison, intervals)
     models = fold_models(comparison, intervals, seconds=seconds)
     law = _law(comparison)
     found = why_missing(comparison, law)
@@ -114,7 +119,7 @@ def _law(comparison: Comparison) -> EMLR:
     """Return one Gaussian of (X, y), fitted by EM to all rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return EMLR().fit(comparison.X, comparison.y)
+        return EMLR().fit(comparison.X, comparison.rows.y)
 
 
 def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
@@ -152,7 +157,7 @@ class MaskEvidence(NamedTuple):
 
 def mask_evidence(comparison: Comparison, found: Mechanism) -> list[MaskEvidence]:
     """Return the evidence for each variable that is missing in some rows."""
-    mask, y = comparison.mask, comparison.y
+    mask, y = comparison.mask, comparison.rows.y
     p = found.target_p
     auc = mask_aucs(comparison.rows, comparison.seed)
     spread = y.std() or 1.0
@@ -180,7 +185,7 @@ def self_masking_trial(comparison: Comparison) -> SelfMaskingTrial | None:
     if not {"SelfMaskedLR", "EMLR"} <= set(linear) or not comparison.mask.any():
         return None
     gain = comparison.gain("SelfMaskedLR", over="EMLR")
-    best = max(linear, key=lambda name: comparison.scores[name].r2)
+    best = min(linear, key=lambda name: comparison.scores[name].behind)
     ahead = comparison.gain(best, over="SelfMaskedLR")
     beaten_by = best if ahead.wins(BEATEN) else ""
     return SelfMaskingTrial("EMLR", gain.value, gain.standard_error, beaten_by)
@@ -195,10 +200,10 @@ def worth_of_measuring(
 ) -> tuple[Worth, float]:
     """Return what measuring each variable always would save, and the error now.
 
-    If the recommended predictor is linear, this is found from one Gaussian of (X, y),
-    and the error is the mean of Var(y | x_obs). Otherwise it is found by hiding values
-    in rows that the predictor has not seen, and the error is that of the
-    cross-validation.
+    If the recommended predictor is linear and predicts numbers, this is found from one
+    Gaussian of (X, y), and the error is the mean of Var(y | x_obs). Otherwise it is
+    found by hiding values in rows that the predictor has not seen, and the error is
+    that of the cross-validation.
 
     Parameters
     ----------
@@ -209,12 +214,15 @@ def worth_of_measuring(
         The recommended predictor; it is fitted here where it is needed and not given.
     """
     one = comparison.trial(comparison.recommended)
-    if not _is_linear(comparison, one):
+    task = comparison.task
+    if task.classes is not None or not _is_linear(comparison, one):
         models = models or fold_models(comparison)
-        if getattr(models[0].model, "parts_", True):  # AutoRegressor may be linear, too
-            folds = [model.fold() for model in models]
-            worth = heldout_worth(comparison.rows, folds, comparison.seed)
-            return worth, float((comparison.errors(one) ** 2).mean())
+        # AutoRegressor may be linear, too
+        if task.classes is not None or getattr(models[0].model, "parts_", True):
+            folds = [model.fold(task) for model in models]
+            rows = replace(comparison.rows, y=comparison.y)
+            worth = heldout_worth(rows, folds, comparison.seed, task.loss)
+            return worth, float(comparison.losses(one).mean())
     return _worth_by_law(comparison, law)
 
 
@@ -234,13 +242,16 @@ def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
 
 def interval_coverage(
     comparison: Comparison, model: ConformalRegressor | None = None
-) -> tuple[list[tuple[float, float]], list[tuple[str, int, float, float]]]:
+) -> tuple[
+    list[tuple[float, float, float]], list[tuple[str, int, float, float, float]]
+]:
     """Return the coverage at several levels, and at 90 % by the number missing.
 
     The intervals are those of `ConformalRegressor` around the recommended predictor, on
     one fold that it has not seen (in time: the last one). The first list holds the
-    coverage asked for and the actual coverage; the second one the number of missing
-    variables, the number of rows, the coverage and the median width. The model is that
+    coverage asked for, the actual coverage and the standard deviation that chance gives
+    it (see `chance`); the second one the number of missing variables, the number of
+    rows, the coverage, the median width, and this standard deviation. The model is that
     of `missfit.comparison.fold_models.conformal`, fitted here if it is not given.
     """
     model = model or conformal(comparison)
@@ -250,16 +261,34 @@ def interval_coverage(
     alphas = [1 - level for level in LEVELS]
     lower, upper = model.predict_intervals(X[test], alphas)
     inside = (lower <= y) & (y <= upper)
-    coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
+    calibrating = variable_mask(
+        model.calibration_rows_, comparison.fold_variables[fold]
+    ).sum(axis=1)
+    n_missing = comparison.mask[test].sum(axis=1)
+    coverage = [
+        (level, float(covered.mean()), chance(level, len(y), len(calibrating)))
+        for level, covered in zip(LEVELS, inside, strict=True)
+    ]
     asked = LEVELS.index(0.9)
     covered, width = inside[asked], (upper - lower)[asked]
-    by_count = [
-        (
-            label,
-            int(rows.sum()),
-            float(covered[rows].mean()),
-            float(np.median(width[rows])),
-        )
-        for label, rows in count_groups(comparison.mask[test], most=MOST_GROUPS)
-    ]
+    by_count = []
+    for label, rows in count_groups(comparison.mask[test], most=MOST_GROUPS):
+        low, high = n_missing[rows].min(), n_missing[rows].max()
+        n_like = int(((low <= calibrating) & (calibrating <= high)).sum())
+        n_rows, typical = int(rows.sum()), float(np.median(width[rows]))
+        error = chance(0.9, n_rows, n_like)
+        by_count.append((label, n_rows, float(covered[rows].mean()), typical, error))
     return coverage, by_count
+
+
+def chance(level: float, n_rows: int, n_calibrating: int) -> float:
+    """Return the standard deviation of the coverage of rows by one fitted model.
+
+    The coverage of a threshold that n rows give varies about its level, with variance
+    level (1 - level) / (n + 2), and the share of the rows that it covers about that.
+
+    >>> chance(0.9, 100, 98)
+    0.0424
+    """
+    variance = level * (1 - level) * (1 / n_rows + 1 / (n_calibrating + 2))
+    return round(float(np.sqrt(variance)), 4)

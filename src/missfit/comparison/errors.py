@@ -8,21 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import paired_gain
-from missfit.comparison.results import Comparison
+from missfit.comparison.results import Comparison, Trial
 
 LEAST_ROWS = 5  # of a pattern whose error is told: of fewer it is chance
 MOST_GROUPS = 12  # numbers of missing variables, or ranges of them, in a figure
 
 
 class GroupError(NamedTuple):
-    """RMSE of each sound trial, by name, on rows with about as many values missing.
+    """The errors of the sound trials, by name, on rows with about as much missing.
 
-    ``error`` is the standard error of the RMSE of the recommended trial.
+    It is the RMSE, or the log-loss where the target is a class. ``error`` is the
+    standard error of that of the recommended trial.
     """
 
     label: str
     n_rows: int
-    rmse: dict[str, float]
+    errors: dict[str, float]
     error: float
 
 
@@ -56,40 +57,40 @@ def errors_by_count(comparison: Comparison) -> list[GroupError]:
     groups = count_groups(comparison.mask, most=MOST_GROUPS)
     return [
         GroupError(
-            label, int(rows.sum()), _rmse(comparison, rows), _error(comparison, rows)
+            label, int(rows.sum()), _errors(comparison, rows), _error(comparison, rows)
         )
         for label, rows in groups
     ]
 
 
 def _error(comparison: Comparison, rows: NDArray[np.bool_]) -> float:
-    """Return the standard error of the RMSE of the recommended trial on some rows.
-
-    It is that of the mean squared error over twice the RMSE (the delta method).
-    """
+    """Return the standard error of the error of the recommended trial on some rows."""
     trial = comparison.trial(comparison.recommended)
-    loss = (trial.predictions - comparison.y)[rows] ** 2
+    loss = _losses(comparison, trial, rows)
     units = None if comparison.units is None else comparison.units[rows]
     mean = paired_gain(loss, np.zeros(len(loss)), np.ones(len(loss)), units)
-    return mean.standard_error / (2 * float(np.sqrt(mean.value)) or 1.0)
+    return comparison.task.typical(*mean)[1]
 
 
-def _rmse(comparison: Comparison, rows) -> dict[str, float]:
-    """Return the root mean squared error of each sound trial on some rows."""
+def _losses(comparison: Comparison, trial: Trial, rows) -> NDArray[np.float64]:
+    return comparison.task.loss(comparison.y[rows], trial.predictions[rows])
+
+
+def _errors(comparison: Comparison, rows) -> dict[str, float]:
+    """Return the error of each sound trial on some rows."""
+    task = comparison.task
     return {
-        trial.name: float(
-            np.sqrt(((trial.predictions - comparison.y)[rows] ** 2).mean())
-        )
+        trial.name: task.typical(_losses(comparison, trial, rows).mean())[0]
         for trial in comparison.sound
     }
 
 
 class PatternError(NamedTuple):
-    """RMSE on the rows of a pattern, or of several, and the share of squared error."""
+    """The errors on the rows of a pattern, or of several, and the share of all loss."""
 
     missing: list[str]
     n_rows: int
-    rmse: dict[str, float]
+    errors: dict[str, float]
     share: float
     n_patterns: int = 1
 
@@ -121,13 +122,13 @@ def errors_by_pattern(
 def _pattern_error(comparison: Comparison, some: NDArray[np.intp]) -> PatternError:
     """Return the errors on the rows of some patterns; one is named, several are not."""
     groups = comparison.patterns
-    loss = (comparison.trial(comparison.recommended).predictions - comparison.y) ** 2
+    loss = comparison.losses(comparison.trial(comparison.recommended))
     rows = np.flatnonzero(np.isin(groups.pattern_of_row(), some))
     missing = [] if len(some) > 1 else np.flatnonzero(groups.patterns[some[0]])
     return PatternError(
         [comparison.names[j] for j in missing],
         len(rows),
-        _rmse(comparison, rows),
+        _errors(comparison, rows),
         float(loss[rows].sum() / (loss.sum() or 1.0)),
         len(some),
     )

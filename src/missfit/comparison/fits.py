@@ -11,6 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.comparison.candidates import Candidate
+from missfit.comparison.number_task import NUMBER
+from missfit.comparison.task import Task
+from missfit.estimators.factorized_lr import TooLargeError
+
+TOO_LARGE = "the table is too large for it"  # how the failure begins that says so
 
 
 class Fit(NamedTuple):
@@ -22,7 +27,13 @@ class Fit(NamedTuple):
 
 
 def fit_and_predict(
-    one: Candidate, X, y, test: NDArray[np.bool_], seed: int, groups=None
+    one: Candidate,
+    X,
+    y,
+    test: NDArray[np.bool_],
+    seed: int,
+    groups=None,
+    task: Task = NUMBER,
 ) -> Fit:
     """Fit a candidate to the rows outside the test fold and predict the test fold."""
     start = time.perf_counter()
@@ -34,11 +45,11 @@ def fit_and_predict(
             # A candidate is only tried here: its warnings of slow convergence or rare
             # patterns are for those who choose it.
             warnings.simplefilter("ignore")
-            model = one.make(seed).fit(X[~test], y[~test], **options)
-            predictions = model.predict(X[test])
+            model = task.fit(one.make(seed), X[~test], y[~test], **options)
+            predictions = task.predict(model, X[test])
         failure = "" if np.isfinite(predictions).all() else "predictions not finite"
     except Exception as error:  # a candidate that fails is a result, not the end
-        predictions = np.full(test.sum(), np.nan)
+        predictions = task.nothing(int(test.sum()))
         failure = _in_one_line(error)
     return Fit(predictions, time.perf_counter() - start, failure)
 
@@ -49,6 +60,7 @@ def fit_batch(
     y: NDArray,
     tests: Sequence[NDArray[np.bool_]],
     seed: int,
+    task: Task = NUMBER,
 ) -> list[Fit]:
     """Fit a candidate to all folds as one batch; each fold gets its share of time."""
     start = time.perf_counter()
@@ -58,18 +70,20 @@ def fit_batch(
             warnings.simplefilter("ignore")
             assert one.fit_many is not None
             pairs = list(zip(tables, tests, strict=True))
+            y = task.fit_target(y)
             one.fit_many(models, [(X[~test], y[~test]) for X, test in pairs])
             predicted = [
-                model.predict(X[test])
+                task.predict(model, X[test])
                 for model, (X, test) in zip(models, pairs, strict=True)
             ]
         failure = ""
     except Exception as error:
-        predicted = [np.full(test.sum(), np.nan) for test in tests]
+        predicted = [task.nothing(int(test.sum())) for test in tests]
         failure = _in_one_line(error)
     seconds = (time.perf_counter() - start) / len(tests)
     return [Fit(predictions, seconds, failure) for predictions in predicted]
 
 
 def _in_one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    kind = TOO_LARGE if isinstance(error, TooLargeError) else type(error).__name__
+    return f"{kind}: {' '.join(str(error).split())[:200]}"

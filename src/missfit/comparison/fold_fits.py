@@ -79,12 +79,12 @@ class FoldFits:
         part = f"{n_rows} rows"
         fits = None if self.store is None else self.store.load(one, part)
         if fits is None:
-            X, y, test, seed, groups = self._drawn(n_rows)
+            X, y, test, seed, groups, task = self._drawn(n_rows)
             if one.fit_many is not None:
-                fits = fit_batch(one, [X], y, [test], seed)
+                fits = fit_batch(one, [X], y, [test], seed, task)
             else:
-                task = delayed(fit_and_predict)(one, X, y, test, seed, groups)
-                fits = list(self._parallel([task]))
+                call = delayed(fit_and_predict)(one, X, y, test, seed, groups, task)
+                fits = list(self._parallel([call]))
             self._keep(one, part, fits)
         return fits[0]
 
@@ -95,13 +95,14 @@ class FoldFits:
         rows = np.sort(order[: n_rows + n_rows // whole.n_folds])  # as in time
         groups = None if whole.fit_groups is None else whole.fit_groups[rows]
         test = np.arange(len(rows)) >= n_rows
-        return whole.X[rows], whole.y[rows], test, whole.seed, groups
+        X, y = whole.X[rows], whole.y[rows]
+        return X, y, test, whole.seed, groups, whole.task
 
     def _batch(self, one: Candidate, folds: range) -> list[Fit]:
         whole = self.whole
         tests = [whole.fold == k for k in folds]
         tables = [whole.fold_tables[k] for k in folds]
-        return fit_batch(one, tables, whole.y, tests, whole.seed)
+        return fit_batch(one, tables, whole.y, tests, whole.seed, whole.task)
 
     def _each(self, one: Candidate, folds: Iterable[int]) -> Iterator[tuple[int, Fit]]:
         """Yield the number of a fold and its fit, in the order in which they end."""
@@ -116,7 +117,7 @@ class FoldFits:
             return None
         sizes = [int((self.whole.fold == k).sum()) for k in folds]
         same = [
-            np.shape(fit.predictions) == (n,)
+            np.shape(fit.predictions) == self.whole.task.nothing(n).shape
             for fit, n in zip(fits, sizes, strict=True)
         ]
         return fits if all(same) else None

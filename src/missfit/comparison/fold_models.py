@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from missfit.comparison.results import Comparison, Trial
+from missfit.comparison.task import Task
 from missfit.estimators import ConformalRegressor
 from missfit.estimators.forward_split import ForwardSplit
 from missfit.evidence.worth import Fold
@@ -37,9 +39,10 @@ class FoldModel(NamedTuple):
     variables: NDArray[np.intp]
     test: NDArray[np.intp]
 
-    def fold(self) -> Fold:
+    def fold(self, task: Task) -> Fold:
         """Return what `missfit.evidence.worth` asks."""
-        return Fold(self.model.predict, self.test, self.X, self.variables)
+        predict = partial(task.predict, self.model)
+        return Fold(predict, self.test, self.X, self.variables)
 
 
 def fold_models(
@@ -88,7 +91,7 @@ def _fitted(comparison: Comparison, trial: Trial, k: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         X = comparison.fold_tables[k][train]
-        return model.fit(X, comparison.y[train], **options)
+        return comparison.task.fit(model, X, comparison.y[train], **options)
 
 
 def conformal(comparison: Comparison) -> ConformalRegressor:

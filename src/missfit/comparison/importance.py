@@ -1,4 +1,4 @@
-"""What matters: how far R2 falls if a variable is permuted in rows not seen before.
+"""What matters: how far scores fall if a variable is permuted in rows not seen before.
 
 Permuting a variable breaks its link with the target and with the other variables. Its
 value and its mask go together: a row gets both from another row, so that what a
@@ -28,12 +28,12 @@ BLOCK_DOUBLES = 2**23  # 64 MB of rows are predicted at once
 
 
 class Importance(NamedTuple):
-    """How far R2 falls if a variable is permuted.
+    """How much worse the score is if a variable is permuted.
 
     Attributes
     ----------
     drops, errors : ndarray of shape (n_variables,)
-        The fall of R2, and its standard error.
+        The fall of R2, or the rise of the log-loss of classes, and its standard error.
     n_rows : int
         The number of rows in which variables were permuted.
     n_repeats : float
@@ -73,12 +73,12 @@ def permutation_importance(
     for model, rows in _rounds(models, n_variables, rng):
         if rounds and time.perf_counter() - start > seconds:
             break
-        rounds.append(_round(model, rows, comparison.y, n_variables, rng))
+        rounds.append(_round(comparison, model, rows, rng))
     if not rounds:  # folds of one row each have nothing to swap
         nothing = np.full(n_variables, np.nan)
         return Importance(nothing, nothing, 0, 0.0)
     growth = np.concatenate([one.growth for one in rounds], axis=1)
-    growth /= comparison.tested.y.var() or 1.0
+    growth /= comparison.task.unit(comparison.tested.y) or 1.0
     taker = np.concatenate([one.taker for one in rounds])
     giver = np.concatenate([one.giver for one in rounds])
     n_rows = len(np.unique(taker))
@@ -119,7 +119,7 @@ def _parts(rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 
 class _Round(NamedTuple):
-    """By how much the squared errors grow, (variables, rows), and who gave to whom."""
+    """By how much the losses grow, (variables, rows), and who gave to whom."""
 
     growth: NDArray[np.float64]
     taker: NDArray[np.intp]
@@ -127,26 +127,27 @@ class _Round(NamedTuple):
 
 
 def _round(
+    comparison: Comparison,
     model: FoldModel,
     rows: NDArray[np.intp],
-    y: NDArray[np.float64],
-    n_variables: int,
     rng: np.random.Generator,
 ) -> _Round:
     """Give each row every variable's value of another row, one variable at a time."""
+    task, n_variables = comparison.task, len(comparison.names)
     order = rng.permutation(len(rows))
     giver = np.empty_like(order)
     giver[order] = np.roll(order, 1)  # in a circle: nobody keeps what it has
-    X, target = model.X[rows], y[rows]
-    error = (model.model.predict(X) - target) ** 2
+    X, target = model.X[rows], comparison.y[rows]
+    loss = task.loss(target, task.predict(model.model, X))
     growth = np.empty((n_variables, len(rows)))
     for some in blocks(n_variables, X.size, size=BLOCK_DOUBLES):
         swapped = [
             np.where(model.variables == j, X[giver], X)
             for j in range(some.start, some.stop)
         ]
-        guess = model.model.predict(np.concatenate(swapped))
-        growth[some] = (guess.reshape(len(swapped), -1) - target) ** 2 - error
+        guess = task.predict(model.model, np.concatenate(swapped))
+        lost = task.loss(np.tile(target, len(swapped)), guess)
+        growth[some] = lost.reshape(len(swapped), -1) - loss
     return _Round(growth, rows, rows[giver])
 
 

@@ -1,4 +1,4 @@
-"""R2 of the recommended predictor against the rows that it learns from."""
+"""The score of the recommended predictor against the rows that it learns from."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class CurvePoint(NamedTuple):
     ----------
     n_rows : int
         Number of training rows.
-    r2, error : float
-        R2 over the test rows, and its standard error.
+    score, error : float
+        R2 over the test rows, or the log-loss of classes, and its standard error.
     gain, gain_error : float
-        How far R2 is above that of the point before on the same test rows, and the
-        standard error of this difference; NaN at the first point.
+        How much better the score is than that of the point before on the same test
+        rows, and the standard error of this difference; NaN at the first point.
     """
 
     n_rows: int
-    r2: float
+    score: float
     error: float
     gain: float = np.nan
     gain_error: float = np.nan
@@ -41,7 +41,7 @@ class CurvePoint(NamedTuple):
 def learning_curve(
     comparison: Comparison, *, n_jobs: int = 1, repeats: int = 2
 ) -> list[CurvePoint]:
-    """Return R2 of the recommended predictor by the number of rows it learns from.
+    """Return the score of the recommended predictor by the rows that it learns from.
 
     The first ``repeats`` folds (in time: the last ones) are predicted from nested parts
     of their training rows; the last point is that of the comparison itself.
@@ -89,7 +89,7 @@ def _steps(
     )
     steps = []
     for start in range(0, len(tasks), repeats):
-        guess = np.full(len(comparison.y), np.nan)
+        guess = comparison.task.nothing(len(comparison.y))
         for i in range(start, start + repeats):
             guess[comparison.fold == tasks[i][1]] = fits[i].predictions
         steps.append((float(len(tasks[start][0])), guess))
@@ -103,34 +103,28 @@ def _examples(comparison: Comparison, train: NDArray[np.intp], k: int) -> tuple:
     groups = comparison.fit_groups
     groups = None if groups is None else groups[rows]
     X = comparison.encoded(train)[rows]
-    return X, comparison.y[rows], is_test, comparison.seed, groups
+    y, seed = comparison.y[rows], comparison.seed
+    return X, y, is_test, seed, groups, comparison.task
 
 
 def _points(
     comparison: Comparison, known: NDArray[np.bool_], steps: list[tuple[float, NDArray]]
 ) -> list[CurvePoint]:
-    """Return the points of the steps that could be predicted.
-
-    R2 = 1 - sum loss / sum spread; its standard error is that of the mean of
-    loss - (1 - R2) spread, over the mean spread (the delta method).
-    """
-    y = comparison.y[known]
+    """Return the points of the steps that could be predicted."""
+    y, task = comparison.y[known], comparison.task
     units = None if comparison.units is None else comparison.units[known]
-    spread, flat = (y - y.mean()) ** 2, np.ones(len(y))
-    unit = float(spread.mean())
-
-    def gain_over(loss: NDArray, new_loss: NDArray) -> Gain:
-        return paired_gain(loss, new_loss, flat, units).over(unit)
 
     points: list[CurvePoint] = []
     before = None
     for n_rows, guess in steps:
         if not np.isfinite(guess[known]).all():
             continue
-        loss = (guess[known] - y) ** 2
-        r2 = gain_over(spread, loss).value
-        error = gain_over((1 - r2) * spread, loss).standard_error
-        step = Gain(np.nan, np.nan) if before is None else gain_over(before, loss)
-        points.append(CurvePoint(round(n_rows), r2, error, *step))
+        loss = task.loss(y, guess[known])
+        step = Gain(np.nan, np.nan)
+        if before is not None:
+            gain = paired_gain(before, loss, np.ones(len(y)), units)
+            step = gain.over(task.unit(y))
+        score = task.score_with_error(y, loss, units)
+        points.append(CurvePoint(round(n_rows), *score, *step))
         before = loss
     return points

@@ -10,6 +10,9 @@ from missfit.tables.options import ReadOptions
 # Seconds of a comparison for which no budget is given: so many for a table of up to
 # 150,000 values, and one more for each 1,000 values beyond.
 SHORTEST, VALUES_PER_SECOND = 150.0, 1000
+# What `quick` means beside the candidates: 34 seconds on 20,000 rows of 30 columns and
+# 2 idle cores (benchmarks/deadline.py).
+QUICK = {"n_folds": 3, "max_rows": 3_000, "budget": 50.0}
 LEAST_ROWS = 50  # of a table to compare: 10 in each test fold of the default 5
 
 
@@ -32,6 +35,10 @@ class CompareOptions:
     only, skip : sequence of str
         Names of the candidates that are tried (all if empty), and of those that are
         not.
+    quick : bool
+        Whether only a few candidates are tried, where ``only`` names none: those that
+        are cheap, or the best on most tables. `missfit.compare` and the command line
+        also take the folds, the rows and the budget of `QUICK` then.
     n_folds : int
         Number of folds of the cross-validation.
     max_rows : int
@@ -65,6 +72,7 @@ class CompareOptions:
     seed: int = 0
     all_folds: bool = False
     budget: float | None = None
+    quick: bool = False
 
     def seconds_for(self, n_rows: int, n_columns: int) -> float | None:
         """Return how long the comparison of such a table may take, None for any time.

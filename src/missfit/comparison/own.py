@@ -7,7 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from missfit.comparison.candidates import CANDIDATES, Candidate
+from missfit.comparison.candidates import Candidate
+from missfit.comparison.offers import ALL_NAMES
 
 OWN = "your own estimator"
 
@@ -17,9 +18,10 @@ def own_candidates(estimators: Mapping[str, Any] | None) -> list[Candidate]:
 
     Parameters
     ----------
-    estimators : mapping of str to regressor, optional
-        Each has fit(X, y) and predict(X). X is the table as `TableEncoder` encodes it:
-        numbers, with NaN where a value is missing.
+    estimators : mapping of str to estimator, optional
+        Each has fit(X, y) and predict(X); a classifier has predict_proba(X) too. X is
+        the table as `TableEncoder` encodes it: numbers, with NaN where a value is
+        missing.
 
     Examples
     --------
@@ -27,14 +29,24 @@ def own_candidates(estimators: Mapping[str, Any] | None) -> list[Candidate]:
     >>> [one.name for one in own_candidates({"mean": DummyRegressor()})]
     ['mean']
     """
-    taken = {one.name for one in CANDIDATES}
     for name in estimators or {}:
-        if name in taken:
+        if name in ALL_NAMES:
             raise ValueError(
                 f"there is a predictor of the library named {name!r}; give your "
                 "estimator another name."
             )
     return [own_candidate(str(k), one) for k, one in (estimators or {}).items()]
+
+
+def refuse_without_shares(own: Sequence[Candidate]) -> None:
+    """Raise where an estimator of the user gives no probabilities."""
+    for one in own:
+        if not hasattr(one.make(0), "predict_proba"):
+            raise TypeError(
+                f"the estimator {one.name!r} has no predict_proba, and the target is a "
+                "class, whose probabilities are compared; give a classifier that has "
+                "it, such as CalibratedClassifierCV around yours."
+            )
 
 
 def own_candidate(name: str, estimator: Any) -> Candidate:
@@ -70,10 +82,21 @@ def chosen(
 ) -> list[Candidate]:
     """Return the candidates of some names, or all but some, in their order.
 
+    >>> from missfit.comparison.candidates import CANDIDATES
     >>> [one.name for one in chosen(CANDIDATES, ["ExpandedLR", "EMLR"])]
     ['EMLR', 'ExpandedLR']
     """
-    names = [one.name for one in candidates]
+    check_names(only, skip, [one.name for one in candidates])
+    kept = set(only or (one.name for one in candidates)) - set(skip)
+    if not kept:
+        raise ValueError("no predictor is left to be tried; leave at least one.")
+    return [one for one in candidates if one.name in kept]
+
+
+def check_names(
+    only: Sequence[str], skip: Sequence[str], names: Sequence[str] = ALL_NAMES
+) -> None:
+    """Raise where a name that is to be tried, or not to be, is no predictor's."""
     for said, value in (("only", only), ("skip", skip)):
         if isinstance(value, str):
             raise TypeError(f"{said}={value!r} is one string; give [{value!r}].")
@@ -83,7 +106,3 @@ def chosen(
                     f"{name!r} is no predictor known here; choose among "
                     f"{', '.join(map(repr, names))}."
                 )
-    kept = set(only or names) - set(skip)
-    if not kept:
-        raise ValueError("no predictor is left to be tried; leave at least one.")
-    return [one for one in candidates if one.name in kept]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from sklearn.base import clone
 
 from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.candidates import Candidate
+from missfit.comparison.number_task import NUMBER
+from missfit.comparison.task import Task
 from missfit.estimators import TableEncoder
 from missfit.estimators.forward_split import blocks_in_time
 from missfit.evidence.mechanism import Rows, rows_of
@@ -30,9 +32,10 @@ class Trial:
     Attributes
     ----------
     candidate : Candidate
-    predictions : ndarray of shape (n,)
-        The prediction for each row by the model that did not see it; NaN where that
-        model failed or was not fitted.
+    predictions : ndarray of shape (n,) or (n, K)
+        The prediction for each row by the model that did not see it, the probability
+        of each class where the target is one; NaN where that model failed or was not
+        fitted.
     seconds : ndarray of shape (n_tried,)
         The time to fit and predict each fold that was tried; there may be none.
     failure : str
@@ -58,31 +61,6 @@ class Trial:
         return float(self.seconds.mean()) if len(self.seconds) else None
 
 
-class Score(NamedTuple):
-    """The scores of a trial.
-
-    Attributes
-    ----------
-    r2, low, high : float
-        R2 and the ends of its 95 % interval.
-    behind, behind_low, behind_high, behind_error : float
-        How far R2 is below that of the best trial, the ends of the 95 % interval of
-        this difference, and its standard error.
-    rmse, mae : float
-        Root mean squared error and mean absolute error.
-    """
-
-    r2: float
-    low: float
-    high: float
-    behind: float
-    behind_low: float
-    behind_high: float
-    behind_error: float
-    rmse: float
-    mae: float
-
-
 @dataclass(frozen=True)
 class Comparison:
     """A table, its folds, and the trials of all candidates on them.
@@ -93,6 +71,7 @@ class Comparison:
         The table as numbers, encoded by all rows. It describes the table; the trials
         meet the table as their training rows alone encode it, see `encoded`.
     y : ndarray of shape (n,)
+        The target; where it is a class, the place of each row's class.
     encoder : TableEncoder
     fold : int ndarray of shape (n,)
         The fold of each row; -1 for the first rows in time, which are never predicted.
@@ -112,6 +91,8 @@ class Comparison:
         What was odd about the table before anything was tried.
     chosen : str, optional
         The name of the recommended trial, where it was chosen by more rows than these.
+    task : Task
+        Whether the target is a number or a class, and what follows from that.
     """
 
     X: NDArray[np.float64]
@@ -128,6 +109,7 @@ class Comparison:
     time: NDArray | None = None
     suspicions: list[Suspicion] = field(default_factory=list)
     chosen: str | None = None
+    task: Task = NUMBER
 
     def encoded(self, train: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return all rows as numbers, by an encoder fitted to the training rows alone.
@@ -190,12 +172,14 @@ class Comparison:
     def examples(self, k: int) -> tuple:
         """Return what `fit_and_predict` takes: training rows of fold k, and the fold.
 
-        These are rows, targets, which of the rows are tested, the seed, and groups.
+        These are rows, targets, which of the rows are tested, the seed, groups, and the
+        task.
         """
         rows = self.training(k) | (self.fold == k)
         groups = None if self.fit_groups is None else self.fit_groups[rows]
         test = (self.fold == k)[rows]
-        return self.fold_tables[k][rows], self.y[rows], test, self.seed, groups
+        X, y = self.fold_tables[k][rows], self.y[rows]
+        return X, y, test, self.seed, groups, self.task
 
     @property
     def fit_groups(self) -> NDArray | None:
@@ -218,8 +202,8 @@ class Comparison:
     @cached_property
     def rows(self) -> Rows:
         """The rows that the evidence on missingness is found in."""
-        variables = self.encoder.variables_
-        return rows_of(self.X, self.y, groups=self.groups, variables=variables)
+        y, variables = self.task.evidence(self.y), self.encoder.variables_
+        return rows_of(self.X, y, groups=self.groups, variables=variables)
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -242,16 +226,16 @@ class Comparison:
         return [t for t in self.trials if not (t.failure or t.left_out)]
 
     @cached_property
-    def scores(self) -> dict[str, Score]:
+    def scores(self) -> dict[str, Any]:
         """The scores of the sound trials."""
         return self.scores_of(self.sound)
 
     @cached_property
-    def _bootstrap(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Weights of the rows in each draw, and the spread of the target by them.
+    def _bootstrap(self) -> NDArray[np.float64]:
+        """Weights of the rows that are tested, in each draw.
 
         The first draw is the table itself; the others are Poisson weights of the rows,
-        or of their `units` where there are any. Only rows that are tested count.
+        or of their `units` where there are any.
         """
         rng = np.random.default_rng(self.seed)
         y = self.y[self.is_tested]
@@ -260,52 +244,45 @@ class Comparison:
             unit = np.unique(self.units[self.is_tested], return_inverse=True)[1]
         weight = np.ones((DRAWS + 1, len(y)))
         weight[1:] = rng.poisson(1.0, (DRAWS, unit.max() + 1))[:, unit]
-        y = y - y.mean()  # or squares of a large mean swallow the variance
-        mean = weight @ y / weight.sum(axis=1)
-        spread = weight @ y**2 - weight.sum(axis=1) * mean**2
-        # a draw without two different targets has no R2
-        usable = spread > 1e-12 * spread.max()
+        usable = self.task.usable(weight, y)
         if not usable[0]:
             raise ValueError(
                 f"the target {shown(self.target)} is the same in all rows that are "
                 "predicted; there is nothing to score."
             )
-        return weight[usable], spread[usable]
+        return weight[usable]
 
-    def scores_of(self, sound: list[Trial]) -> dict[str, Score]:
+    def scores_of(self, sound: list[Trial]) -> dict[str, Any]:
         """Return the scores of some trials; intervals are those of a bootstrap."""
-        error = np.array([self.errors(trial) for trial in sound])
-        weight, spread = self._bootstrap
-        r2 = 1 - (weight @ (error**2).T) / spread[:, None]  # (1 + draws, trials)
-        behind = r2[:, [np.argmax(r2[0])]] - r2
-        ends = np.quantile(r2[1:], [0.025, 0.975], axis=0)
+        task, rows = self.task, self.is_tested
+        losses = np.array([self.losses(trial) for trial in sound])
+        value = task.scores_of_draws(self._bootstrap, self.y[rows], losses)
+        sign = 1 if task.higher_is_better else -1
+        behind = sign * (value[:, [np.argmax(sign * value[0])]] - value) + 0.0
+        ends = np.quantile(value[1:], [0.025, 0.975], axis=0)
         gap = np.quantile(behind[1:], [0.025, 0.975], axis=0)
-        columns = [
-            r2[0],
-            *ends,
-            behind[0],
-            *gap,
-            behind[1:].std(axis=0),
-            np.sqrt((error**2).mean(axis=1)),
-            abs(error).mean(axis=1),
-        ]
-        scores = [Score(*values) for values in np.array(columns).T.tolist()]
-        names = [trial.name for trial in sound]
-        return dict(zip(names, scores, strict=True))
+        error = behind[1:].std(axis=0)
+        columns = np.array([value[0], *ends, behind[0], *gap, error]).T.tolist()
+        units = None if self.units is None else self.units[rows]
+        return {
+            trial.name: task.score(values, self.y[rows], trial.predictions[rows], units)
+            for trial, values in zip(sound, columns, strict=True)
+        }
 
-    def errors(self, trial: Trial) -> NDArray[np.float64]:
-        """Return the errors of a trial on the rows that are tested."""
-        return (trial.predictions - self.y)[self.is_tested]
+    def losses(self, trial: Trial) -> NDArray[np.float64]:
+        """Return the losses of a trial on the rows that are tested."""
+        rows = self.is_tested
+        return self.task.loss(self.y[rows], trial.predictions[rows])
 
     def best_now(self) -> str:
         """Return the name of the best trial so far."""
-        error = [(self.errors(trial) ** 2).mean() for trial in self.sound]
-        return self.sound[int(np.argmin(error))].name
+        loss = [self.losses(trial).mean() for trial in self.sound]
+        return self.sound[int(np.argmin(loss))].name
 
     @cached_property
     def best(self) -> str:
-        """The name of the trial with the highest R2."""
-        return max(self.scores, key=lambda name: self.scores[name].r2)
+        """The name of the trial with the best score."""
+        return min(self.scores, key=lambda name: self.scores[name].behind)
 
     @cached_property
     def recommended(self) -> str:
@@ -351,30 +328,26 @@ class Comparison:
         return self.at_rows(np.flatnonzero(self.is_tested))
 
     def gain(self, name: str, *, over: str) -> Gain:
-        """Return the gain in R2 of one trial over another, and its standard error.
+        """Return how much better a trial scores than another, and its standard error.
 
         Both are scored on the same rows; a group is one observation, and so is a block
         of time.
         """
-        loss, new_loss = (self.errors(self.trial(one)) ** 2 for one in (over, name))
+        loss, new_loss = (self.losses(self.trial(one)) for one in (over, name))
         units = None if self.units is None else self.units[self.is_tested]
         gain = paired_gain(loss, new_loss, np.ones(len(loss)), units)
-        return gain.over(float(self.y[self.is_tested].var()))
+        return gain.over(self.task.unit(self.y[self.is_tested]))
 
     def fold_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one record for each candidate and fold tried: the table of results."""
         for trial in self.trials:
             for k in range(len(trial.seconds)):
                 rows = self.fold == k
-                y, error = self.y[rows], (trial.predictions - self.y)[rows]
-                spread = ((y - y.mean()) ** 2).sum()
                 yield {
                     "predictor": trial.name,
                     "fold": k,
                     "rows": int(rows.sum()),
-                    "r2": float(1 - (error**2).sum() / spread) if spread else None,
-                    "rmse": float(np.sqrt((error**2).mean())),
-                    "mae": float(abs(error).mean()),
+                    **self.task.record(self.y[rows], trial.predictions[rows]),
                     "seconds": float(trial.seconds[k]),
                     "failure": trial.failure,
                     "left_out": trial.left_out,

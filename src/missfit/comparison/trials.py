@@ -10,11 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
-from missfit.comparison.candidates import DEFAULT, Candidate, choosing_forward
+from missfit.comparison.candidates import (
+    Candidate,
+    choosing_forward,
+    choosing_in_order,
+)
+from missfit.comparison.class_task import task_of
 from missfit.comparison.costs import Costs
-from missfit.comparison.fits import Fit
+from missfit.comparison.fits import TOO_LARGE, Fit
 from missfit.comparison.fold_fits import FoldFits
 from missfit.comparison.folds import folds_of
+from missfit.comparison.in_order import date_of_rows, note_on_order
+from missfit.comparison.offers import DEFAULTS
 from missfit.comparison.options import CompareOptions
 from missfit.comparison.results import Comparison, Trial
 from missfit.comparison.store import FitStore
@@ -84,6 +91,9 @@ def compare_table(
     whole = _without_trials(table, options)
     if whole.time is not None:
         candidates = [choosing_forward(one) for one in candidates]
+    elif date_of_rows(table):
+        candidates = [choosing_in_order(one) for one in candidates]
+        whole.notes.extend(note_on_order(table, [one.name for one in candidates]))
     if store is not None:
         whole.notes.extend(store.begin(whole))
     queue = sorted(candidates, key=_turn)
@@ -109,7 +119,7 @@ def _turn(one: Candidate) -> float:
     The default counts a tenth of its cost: on most tables it is the best, so that it
     must not be what a budget leaves out.
     """
-    return one.cost / 10 if one.name == DEFAULT else one.cost
+    return one.cost / 10 if one.name in DEFAULTS else one.cost
 
 
 def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison:
@@ -126,7 +136,14 @@ def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison
     X, y = encoder.fit_transform(frame), table.y[rows]
     groups = None if table.groups is None else table.groups[rows]
     when = None if table.time is None else table.time[rows]
-    fold = folds_of(len(y), options.n_folds, seed, groups=groups, time=when)
+    fold = folds_of(
+        len(y),
+        options.n_folds,
+        seed,
+        groups=groups,
+        time=when,
+        classes=None if table.classes is None else y,
+    )
     return Comparison(
         X,
         y,
@@ -141,6 +158,7 @@ def _without_trials(table: TrainingTable, options: CompareOptions) -> Comparison
         drawn_from,
         when,
         find_suspicions(table, categorical=named, seed=seed),
+        task=task_of(table.classes),
     )
 
 
@@ -184,6 +202,8 @@ class _Runner:
             if not left_out:
                 fits += self.fold_fits.of(one, range(first, whole.n_folds))
         failure = next((fit.failure for fit in fits if fit.failure), "")
+        if failure.startswith(TOO_LARGE):  # a limit that it has, not a mistake
+            failure, left_out = "", failure
         seconds = np.array([fit.seconds for fit in fits])
         trial = Trial(one, _joined(whole, fits), seconds, failure, left_out)
         self.costs.learn(trial)
@@ -253,7 +273,7 @@ def _why_nothing(whole: Comparison) -> str:
 
 def _joined(whole: Comparison, fits: Sequence[Fit]) -> NDArray[np.float64]:
     """Return the predictions of the first folds, and NaN for the other rows."""
-    predictions = np.full(len(whole.y), np.nan)
+    predictions = whole.task.nothing(len(whole.y))
     for k, fit in enumerate(fits):
         predictions[whole.fold == k] = fit.predictions
     return predictions
@@ -263,23 +283,24 @@ def _why_leave_out(whole: Comparison, fits: Sequence[Fit], seconds: float) -> st
     """Return why the folds after the first are left out, or "" if they are not."""
     if not whole.sound or any(fit.failure for fit in fits):
         return ""
-    rows = (whole.fold >= 0) & (whole.fold < len(fits))
+    rows, task = (whole.fold >= 0) & (whole.fold < len(fits)), whole.task
     guess, y = _joined(whole, fits)[rows], whole.y[rows]
     lag = _lag(whole, guess, rows)
     if not lag.wins(BEHIND):
         return ""
-    r2 = 1 - ((guess - y) ** 2).mean() / y.var()
+    flat = np.ones((1, len(y)))
+    score = task.scores_of_draws(flat, y, task.loss(y, guess)[None])[0, 0]
     return (
-        f"left out after {len(fits)} of {whole.n_folds} folds: R2 {r2:.4f} "
-        f"there, {lag.value:.4f} ± {lag.standard_error:.4f} behind {whole.best_now()}; "
-        f"the others would take about {duration(seconds)}"
+        f"left out after {len(fits)} of {whole.n_folds} folds: {task.words.score} "
+        f"{score:.4f} there, {lag.value:.4f} ± {lag.standard_error:.4f} behind "
+        f"{whole.best_now()}; the others would take about {duration(seconds)}"
     )
 
 
 def _lag(whole: Comparison, guess, rows) -> Gain:
-    """Return how far the best trial so far is ahead in R2 on some rows."""
-    y = whole.y[rows]
+    """Return how far the score of the best trial so far is ahead on some rows."""
+    y, task = whole.y[rows], whole.task
     best = whole.trial(whole.best_now()).predictions[rows]
     units = None if whole.units is None else whole.units[rows]
-    lag = paired_gain((guess - y) ** 2, (best - y) ** 2, np.ones(len(y)), units)
-    return lag.over(y.var())
+    lag = paired_gain(task.loss(y, guess), task.loss(y, best), np.ones(len(y)), units)
+    return lag.over(task.unit(y))

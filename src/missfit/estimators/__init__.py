@@ -4,6 +4,7 @@ from missfit.estimators.conditional_imputed_logistic import (
     ConditionalImputedLogistic,
 )
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
+from missfit.estimators.conformal_classifier import ConformalClassifier
 from missfit.estimators.conformal_regressor import ConformalRegressor
 from missfit.estimators.constant_imputed_lr import ConstantImputedLR
 from missfit.estimators.em_probit import EMProbit
@@ -15,6 +16,7 @@ from missfit.estimators.micelr import MICELR
 from missfit.estimators.partial_pooling import PartialPooling
 from missfit.estimators.pattern_classifier import PatternClassifier
 from missfit.estimators.pattern_mixture_lr import PatternMixtureLR
+from missfit.estimators.pattern_probit import PatternProbit
 from missfit.estimators.self_masked_lr import SelfMaskedLR
 from missfit.estimators.table_encoder import TableEncoder
 
@@ -23,6 +25,7 @@ __all__ = [
     "MICELR",
     "ConditionalImputedLR",
     "ConditionalImputedLogistic",
+    "ConformalClassifier",
     "ConformalRegressor",
     "ConstantImputedLR",
     "EMProbit",
@@ -32,6 +35,7 @@ __all__ = [
     "PartialPooling",
     "PatternClassifier",
     "PatternMixtureLR",
+    "PatternProbit",
     "SelfMaskedLR",
     "TableEncoder",
 ]

@@ -48,26 +48,26 @@ class Augmentation(NamedTuple):
 
     Attributes
     ----------
-    predict : callable
-        From a table to predictions.
+    score : callable
+        From a table and the targets of its rows to scores, such as |y - f(x)|.
     table : array or frame of n rows
     mask : bool ndarray of shape (n, d)
         Where the table has missing values.
     targets : ndarray of shape (n,)
     """
 
-    predict: Callable[[Any], NDArray[np.float64]]
+    score: Callable[[Any, NDArray], NDArray[np.float64]]
     table: Any
     mask: NDArray[np.bool_]
-    targets: NDArray[np.float64]
+    targets: NDArray
 
     def scores(self, rows: NDArray[np.intp], hidden: NDArray[np.bool_]) -> NDArray:
-        """Return the errors |y - f(x)| of some rows with these values hidden."""
+        """Return the scores of some rows with these values hidden."""
         scores = np.empty(len(rows))
         for block in blocks(len(rows), self.mask.shape[1], size=BATCH):
             table = hide(take_rows(self.table, rows[block]), hidden[block])
-            scores[block] = self.targets[rows[block]] - self.predict(table)
-        return np.abs(scores)
+            scores[block] = self.score(table, self.targets[rows[block]])
+        return scores
 
     def typical_scores(self, patterns: NDArray[np.bool_]) -> Typical:
         """Return the mean score of the rows nearest to each pattern (P, d).
@@ -121,7 +121,11 @@ class Augmentation(NamedTuple):
             yield np.flatnonzero(usable[pattern_of_row])
 
     def nested_ends(
-        self, X: Any, pattern: NDArray[np.bool_], alphas: Sequence[float]
+        self,
+        predict: Callable[[Any], NDArray[np.float64]],
+        X: Any,
+        pattern: NDArray[np.bool_],
+        alphas: Sequence[float],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of CP-MDA-Nested for rows of a pattern, each (A, n).
 
@@ -140,7 +144,7 @@ class Augmentation(NamedTuple):
         step = max(len(groups.patterns) * len(pattern), len(some))
         for block in blocks(len(X), step, size=BATCH):
             rows = np.arange(block.start, block.stop)
-            under = self._under(take_rows(X, rows), groups.patterns)
+            under = _under(predict, take_rows(X, rows), groups.patterns)
             under = under[:, groups.pattern_of_row()]  # (rows, calibration rows)
             for a, alpha in enumerate(alphas):
                 low_rank = int(np.floor(alpha * (len(some) + 1) + 1e-9))
@@ -150,12 +154,15 @@ class Augmentation(NamedTuple):
                 upper[a, block] = _smallest(scores + under, rank)
         return lower, upper
 
-    def _under(self, X: Any, patterns: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the predictions of rows under each of some patterns, (n, P)."""
-        n = len(X)
-        table = take_rows(X, np.tile(np.arange(n), len(patterns)))
-        flat = self.predict(hide(table, np.repeat(patterns, n, axis=0)))
-        return flat.reshape(len(patterns), n).T
+
+def _under(
+    predict: Callable[[Any], NDArray[np.float64]], X: Any, patterns: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the predictions of rows under each of some patterns, (n, P)."""
+    n = len(X)
+    table = take_rows(X, np.tile(np.arange(n), len(patterns)))
+    flat = predict(hide(table, np.repeat(patterns, n, axis=0)))
+    return flat.reshape(len(patterns), n).T
 
 
 def _inside(inner: NDArray[np.bool_], outer: NDArray[np.bool_]) -> NDArray[np.bool_]:

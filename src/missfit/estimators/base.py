@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.estimators.streams import predict_chunks
 from missfit.gaussian.conditional import ScaledGaussian
+from missfit.gaussian.expected_features import ExpectedFeatures
 from missfit.tables.arrays import (
     is_within,
     refuse_beyond,
@@ -28,8 +29,13 @@ from missfit.tables.chunks import comes_in_chunks, named_columns
 class NanEstimator(BaseEstimator, ABC):
     """A predictor that takes NaN in X, at fit and at predict."""
 
+    is_linear = False  # one regression of y on complete X: can be the base of others
+    has_law = False  # answers `expected_features`
+    law_without_target = False  # whether a target of 0 and 1 upsets its law of X
+    named_by_estimator = False  # whether the estimator inside says most of what it is
     predict: Callable[..., Any]
     n_features_in_: int
+    takes_chunks = "EMLR()"  # one of the same task, for those who have chunks
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise where the rows come in chunks."""
@@ -38,7 +44,7 @@ class NanEstimator(BaseEstimator, ABC):
                 f"{type(self).__name__} needs all rows in memory here, and X is of "
                 f"type {type(X).__name__}, whose rows come in chunks. Read them into "
                 "an array or a frame first, or use a predictor that takes chunks, such "
-                "as EMLR."
+                f"as {self.takes_chunks}."
             )
 
     def _check_predict(self, X: Any) -> Any:
@@ -112,51 +118,6 @@ class NanEstimator(BaseEstimator, ABC):
             return [f"x{j}" for j in range(self.n_features_in_)]
         return [str(name) for name in names]
 
-
-class NanRegressor(RegressorMixin, NanEstimator):
-    """A regressor that takes NaN in X, at fit and at predict."""
-
-    is_linear = False  # one regression of y on complete X: can be the base of others
-
-    def _check_fit(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
-        """Return X and y as float64 and remember the features, or compare them."""
-        self._refuse_chunks(X)
-        X, y, _ = named_columns(X, y)
-        y = y if y is None else target_values(y)
-        several = self.__sklearn_tags__().target_tags.multi_output
-        X, y = self._validated(X, y, reset=reset, multi_output=several, y_numeric=True)
-        refuse_beyond(y, "y")
-        self._check_target_shape(y.shape[1:], reset)
-        return X, y
-
-    def _check_target_shape(self, shape: tuple[int, ...], reset: bool) -> None:
-        """Remember the shape of a row's target, or compare it with that of before."""
-        if reset or not hasattr(self, "_target_shape_"):
-            self._target_shape_ = shape
-        if shape != self._target_shape_:
-            raise ValueError(
-                f"y has shape {('n', *shape)} where the rows seen before had "
-                f"{('n', *self._target_shape_)}; give the same targets in every chunk, "
-                "or start anew with a clone."
-            )
-
-    def _finite(self, prediction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return predictions, or say which one leaves the range of float64."""
-        finite = np.isfinite(prediction).reshape(len(prediction), -1).all(axis=1)
-        if not finite.all():
-            raise ValueError(
-                f"the prediction of row {np.argmin(finite)} overflows float64: its "
-                "values in X are too far from those of the fit. Correct them, or use "
-                "NaN where they are not known."
-            )
-        return prediction
-
-    def __sklearn_tags__(self):
-        """Return the tags: several targets are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     # --- what a choice among predictors asks, with the answers of most of them ---
 
     @property
@@ -164,11 +125,33 @@ class NanRegressor(RegressorMixin, NanEstimator):
         """Whether the fit sees rows: there is no `fit_moments`."""
         return not hasattr(self, "fit_moments")
 
+    @property
+    def costs_by_row(self) -> bool:
+        """Whether most of the cost of the fit is in proportion to the rows."""
+        return self.needs_rows
+
     def starts_from(self) -> Any:
-        """Return the predictor whose fit to the same moments this one starts from.
+        """Return the predictor whose fit to the same rows this one starts from.
 
         Where it is not None, ``fit_moments_given(fitted, moments)`` is the same as
-        `fit_moments`, without the time of that other fit.
+        `fit_moments`, without the time of that other fit; so is ``fit_rows_given`` for
+        a classifier, with the other fitted to the class indicators.
+        """
+        return None
+
+    def made_of(self) -> list[Any]:
+        """Return the predictors whose fits to the same rows this one is made of.
+
+        Where there are some, ``of_fitted(models)`` is the same as `fit`, without the
+        time of their fits.
+        """
+        return []
+
+    def hinted_by(self) -> Any:
+        """Return a cheap predictor that gains nothing where this one gains nothing.
+
+        Where it does not predict held-out rows better than the first candidate of a
+        choice, this one is not fitted. None: there is no such sign.
         """
         return None
 
@@ -211,9 +194,59 @@ class NanRegressor(RegressorMixin, NanEstimator):
         """
         return []
 
+    def expected_features(self, X: NDArray[np.float64]) -> list[ExpectedFeatures]:
+        """Return the law of X given what is observed, for each component.
+
+        In the standard units of the model; only those with ``has_law`` know it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no law of X.")
+
     def risk_drops(self, X: Any) -> NDArray[np.float64] | None:
         """Return the drop in the risk, over rows X, if each feature were measured.
 
         None where it follows from `laws`, or where the model cannot tell.
         """
         return None
+
+
+class NanRegressor(RegressorMixin, NanEstimator):
+    """A regressor that takes NaN in X, at fit and at predict."""
+
+    def _check_fit(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        """Return X and y as float64 and remember the features, or compare them."""
+        self._refuse_chunks(X)
+        X, y, _ = named_columns(X, y)
+        y = y if y is None else target_values(y)
+        several = self.__sklearn_tags__().target_tags.multi_output
+        X, y = self._validated(X, y, reset=reset, multi_output=several, y_numeric=True)
+        refuse_beyond(y, "y")
+        self._check_target_shape(y.shape[1:], reset)
+        return X, y
+
+    def _check_target_shape(self, shape: tuple[int, ...], reset: bool) -> None:
+        """Remember the shape of a row's target, or compare it with that of before."""
+        if reset or not hasattr(self, "_target_shape_"):
+            self._target_shape_ = shape
+        if shape != self._target_shape_:
+            raise ValueError(
+                f"y has shape {('n', *shape)} where the rows seen before had "
+                f"{('n', *self._target_shape_)}; give the same targets in every chunk, "
+                "or start anew with a clone."
+            )
+
+    def _finite(self, prediction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return predictions, or say which one leaves the range of float64."""
+        finite = np.isfinite(prediction).reshape(len(prediction), -1).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"the prediction of row {np.argmin(finite)} overflows float64: its "
+                "values in X are too far from those of the fit. Correct them, or use "
+                "NaN where they are not known."
+            )
+        return prediction
+
+    def __sklearn_tags__(self):
+        """Return the tags: several targets are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

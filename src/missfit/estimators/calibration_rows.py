@@ -7,6 +7,7 @@ estimators that are fitted to the others (cross-fitting).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,12 +30,14 @@ FOLDS = 5  # of cross-fitting
 # groups would put 1/11 of the mass at infinity: 90 % intervals at the 99 % quantile.
 FEWEST_HELD_OUT = 20
 
+Predict = Callable[[Any, Any], NDArray[np.float64]]  # of a fitted estimator and rows
+
 
 class Rows(NamedTuple):
     """Rows to fit: any table, targets, weights, groups as numbers."""
 
     X: Any
-    y: NDArray[np.float64]
+    y: NDArray
     weight: NDArray[np.float64]
     group: NDArray[np.intp]
     has_groups: bool
@@ -62,8 +65,10 @@ class HeldOut(NamedTuple):
     predictions: NDArray[np.float64]
 
 
-def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
-    """Return all rows; X stays as it is."""
+def read_rows(
+    X: Any, y: Any, sample_weight: Any, groups: Any, targets: Callable[[Any], NDArray]
+) -> Rows:
+    """Return all rows; X stays as it is, and ``targets`` checks what y is."""
     if comes_in_chunks(X):
         raise TypeError(
             "the calibration needs all rows in memory, and X is of type "
@@ -74,9 +79,7 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
     X = as_table(X)
     if isinstance(X, np.ndarray) and X.dtype == np.float64 and X.size:
         refuse_beyond(X, "X")  # here, since the estimator is given some of the rows
-    y = column_or_1d(target_values(y), warn=True)
-    y = np.asarray(check_array(y, ensure_2d=False, input_name="y"), np.float64)
-    refuse_beyond(y, "y")
+    y = targets(y)
     check_consistent_length(X, y)
     weight, group = np.ones(len(y)), np.arange(len(y))
     if sample_weight is not None:
@@ -86,6 +89,14 @@ def read_rows(X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
         _, group = np.unique(np.asarray(groups), return_inverse=True)
     _check_units(group[weight > 0], groups)
     return Rows(X, y, weight, group, groups is not None, sample_weight is not None)
+
+
+def numbers(y: Any) -> NDArray[np.float64]:
+    """Return a target of numbers, or say what is wrong with it."""
+    y = column_or_1d(target_values(y), warn=True)
+    y = np.asarray(check_array(y, ensure_2d=False, input_name="y"), np.float64)
+    refuse_beyond(y, "y")
+    return y
 
 
 def _check_units(unit: NDArray[np.intp], groups: Any) -> None:
@@ -108,6 +119,7 @@ def _check_units(unit: NDArray[np.intp], groups: Any) -> None:
 def hold_out(
     estimator: Any,
     rows: Rows,
+    predict: Predict,
     *,
     alpha: float,
     share: float,
@@ -125,35 +137,31 @@ def hold_out(
     is_few = n_held_out < FEWEST_HELD_OUT or not is_enough(n_held_out, alpha)
     if is_few and may_cross_fit:
         _warn_of_too_few(len(units), rows.has_groups, alpha)
-        return _cross_fit(estimator, rows, rng)
+        return _cross_fit(estimator, rows, predict, rng)
     if not rows.has_groups:
         n_held_out = min(n_held_out, MOST_ROWS)
-    return _split(estimator, rows, rng.permutation(units)[:n_held_out], rng)
-
-
-def _split(estimator: Any, rows: Rows, units: NDArray[np.intp], rng: Any) -> HeldOut:
-    """Fit to the rows of all but some units, and predict some of theirs."""
-    is_out = np.isin(rows.group, units)
+    is_out = np.isin(rows.group, rng.permutation(units)[:n_held_out])
     fitted = _fit(estimator, rows.take(np.flatnonzero(~is_out)))
     kept = rows.take(rng.permutation(np.flatnonzero(is_out))[:MOST_ROWS])
-    return HeldOut(fitted, kept, _predictions(fitted, kept.X))
+    return HeldOut(fitted, kept, predict(fitted, kept.X))
 
 
-def _cross_fit(estimator: Any, rows: Rows, rng: Any) -> HeldOut:
+def _cross_fit(estimator: Any, rows: Rows, predict: Predict, rng: Any) -> HeldOut:
     """Predict each fold by a fit to the others, and fit all."""
     units, unit = np.unique(rows.group, return_inverse=True)
     fold = (rng.permutation(len(units)) % FOLDS)[unit]
-    predictions = np.empty(len(fold))
+    parts, tests = [], []
     for k in np.unique(fold):
-        test = np.flatnonzero(fold == k)
+        tests.append(np.flatnonzero(fold == k))
         fitted = _fit(estimator, rows.take(np.flatnonzero(fold != k)))
-        predictions[test] = _predictions(fitted, take_rows(rows.X, test))
+        parts.append(predict(fitted, take_rows(rows.X, tests[-1])))
+    predictions = np.concatenate(parts)[np.argsort(np.concatenate(tests))]
     some = rng.permutation(len(fold))[:MOST_ROWS]
     return HeldOut(_fit(estimator, rows), rows.take(some), predictions[some])
 
 
 def hold_out_by(
-    cv: Any, estimator: Any, rows: Rows, *, alpha: float, rng: Any
+    cv: Any, estimator: Any, rows: Rows, predict: Predict, *, alpha: float, rng: Any
 ) -> HeldOut:
     """Predict the rows that some split holds out by a fit to its others, and fit all.
 
@@ -163,28 +171,31 @@ def hold_out_by(
     groups = rows.group if rows.has_groups else None
     seed = int(rng.randint(2**31 - 1))
     splits = row_splits(cv, rows.X, rows.y, groups=groups, seed=seed, instead="cv=None")
-    predictions = np.empty(len(rows.y))
-    is_held_out, counts = np.zeros(len(rows.y), dtype=bool), rows.weight > 0
+    parts, place = [], np.full(len(rows.y), -1)  # of each row among the predictions
+    counts, n_held_out = rows.weight > 0, 0
     for train, test in splits:
-        new = test[counts[test] & ~is_held_out[test]]
+        new = test[counts[test] & (place[test] < 0)]
         if len(new):
             fitted = _fit(estimator, rows.take(train[counts[train]]))
-            predictions[new] = _predictions(fitted, take_rows(rows.X, new))
-            is_held_out[new] = True
-    some = rng.permutation(np.flatnonzero(is_held_out))[:MOST_ROWS]
+            parts.append(predict(fitted, take_rows(rows.X, new)))
+            place[new] = n_held_out + np.arange(len(new))
+            n_held_out += len(new)
+    some = rng.permutation(np.flatnonzero(place >= 0))[:MOST_ROWS]
     kept = rows.take(some)
     if isinstance(cv, ForwardSplit):  # its groups are times: each row is one draw
         kept = kept._replace(group=np.arange(len(some)), has_groups=False)
     _warn_of_too_few(len(np.unique(kept.group)), kept.has_groups, alpha)
-    return HeldOut(_fit(estimator, rows.counted()), kept, predictions[some])
+    predictions = np.concatenate(parts)[place[some]]
+    return HeldOut(_fit(estimator, rows.counted()), kept, predictions)
 
 
 def _warn_of_too_few(n_units: int, has_groups: bool, alpha: float) -> None:
     if not is_enough(n_units, alpha):
         what = "groups" if has_groups else "rows"
         warnings.warn(
-            f"{n_units} {what} are too few for a coverage of {1 - alpha:.4g}: the "
-            f"intervals will be infinite. At least {np.ceil(1 / alpha - 1 - 1e-9):.0f} "
+            f"{n_units} {what} are too few for a coverage of {1 - alpha:.4g}: "
+            "intervals will be infinite, and sets of classes will hold them all. At "
+            f"least {np.ceil(1 / alpha - 1 - 1e-9):.0f} "
             f"{what} are needed; {n_units} give up to {n_units / (n_units + 1):.2f}.",
             UserWarning,
             stacklevel=4,
@@ -205,7 +216,3 @@ def _fit(estimator: Any, rows: Rows) -> Any:
             )
         options["sample_weight"] = rows.weight
     return fresh.fit(rows.X, rows.y, **options)
-
-
-def _predictions(fitted: Any, X: Any) -> NDArray[np.float64]:
-    return np.asarray(fitted.predict(X), dtype=np.float64)

@@ -44,32 +44,53 @@ class NanClassifier(ClassifierMixin, NanEstimator):
 
     classes_: NDArray
     class_weight: Any = None
+    takes_chunks = "PatternClassifier(EMLR())"
 
-    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-        """Return validated rows, and remember the features and the classes."""
+    def _labelled_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        known: NDArray | None = None,
+        reset: bool = True,
+    ) -> LabelledRows:
+        """Return validated rows, and remember the features and the classes.
+
+        Where the classes are known beforehand, all labels must be among them; without
+        ``reset`` the features are compared with those of before.
+        """
         self._refuse_chunks(X)
-        X, y, sample_weight = named_columns(X, y, sample_weight)
+        X, y, sample_weight = named_columns(X, label_array(y), sample_weight)
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
-        X = self._validated(X, reset=True)
-        self.classes_, code = classes_and_codes(y)
+        X = self._validated(X, reset=reset)
+        self.classes_ = classes_and_codes(y)[0] if known is None else known
+        code = self._codes(y)
         if len(code) != len(X):
             raise ValueError(
                 f"X has {len(X)} rows and y has {len(code)} labels; give one label "
                 "for each row."
             )
         weight = self._row_weights(code, sample_weight)
-        present = np.bincount(code, weight, minlength=len(self.classes_)) > 0
-        if present.sum() < 2:
-            only = self.classes_[int(np.argmax(present))]
-            raise ValueError(
-                f"y holds only one class, {only!r}; a classifier needs rows of at "
-                "least two classes."
-            )
+        if known is None:
+            refuse_one_class(self.classes_, code, weight)
         return LabelledRows(X, code, weight)
+
+    def _codes(self, y: Any) -> NDArray[np.intp]:
+        """Return the place of each label among the classes."""
+        labels, code = classes_and_codes(y)
+        place = np.searchsorted(self.classes_, labels)
+        known = np.take(self.classes_, place, mode="clip") == labels
+        if not known.all():
+            raise ValueError(
+                f"y holds the label {labels[~known].tolist()[0]!r}, which is not among "
+                f"the classes {self.classes_.tolist()}."
+            )
+        return place[code]
 
     def _row_weights(self, code: NDArray[np.intp], sample_weight: Any):
         """Return the weights of the rows times those of their classes, or None."""
@@ -80,6 +101,15 @@ class NanClassifier(ClassifierMixin, NanEstimator):
             weight = check_weight(sample_weight, len(code))
         return weight * compute_sample_weight(self.class_weight, self.classes_[code])
 
+    def fit_rows_given(self, start: Any, X: Any, y: Any, sample_weight: Any = None):
+        """Fit to rows as `fit`, given `starts_from` fitted to the class indicators."""
+        trial = self._trial()
+        trial._fit_given(start, trial._labelled_rows(X, y, sample_weight))
+        return self._become(trial)
+
+    def _fit_given(self, start: Any, rows: LabelledRows) -> None:
+        raise NotImplementedError(f"{type(self).__name__} starts from nothing.")
+
     @abstractmethod
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, for each row."""
@@ -88,6 +118,23 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         """Return the most probable class of each row, NaN in X where missing."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def label_array(y: Any) -> Any:
+    """Return a list of labels as an array; anything else as it is.
+
+    There is one target, so that a list of text holds labels and not names of columns.
+    Text beside numbers stays what it is, for `classes_and_codes` to refuse.
+
+    >>> label_array(["a", "b"]).tolist(), label_array("name")
+    (['a', 'b'], 'name')
+    """
+    if not isinstance(y, (list, tuple)):
+        return y
+    labels = np.asarray(y)
+    is_text = labels.dtype.kind in "US"
+    mixed = is_text and not all(isinstance(label, (str, bytes)) for label in y)
+    return np.asarray(y, dtype=object) if mixed else labels
 
 
 def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
@@ -118,6 +165,19 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
         ) from error
     check_classification_targets(labels)
     return found
+
+
+def refuse_one_class(
+    classes: NDArray, code: NDArray[np.intp], weight: NDArray[np.float64] | None = None
+) -> None:
+    """Raise where only one class has rows of positive weight."""
+    present = np.bincount(code, weight, minlength=len(classes)) > 0
+    if present.sum() < 2:
+        only = classes.tolist()[int(np.argmax(present))]
+        raise ValueError(
+            f"y holds only one class, {only!r}; a classifier needs rows of at least "
+            "two classes."
+        )
 
 
 def both_shares(share: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,27 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from missfit.estimators.any_table import as_table, missing_mask, take_rows
-from missfit.estimators.augmentation import Augmentation
+from missfit.estimators.any_table import missing_mask, take_rows
 from missfit.estimators.base import NanRegressor
-from missfit.estimators.calibration import Calibration
-from missfit.estimators.calibration_rows import (
-    HeldOut,
-    Rows,
-    hold_out,
-    hold_out_by,
-    read_rows,
-)
+from missfit.estimators.calibration_rows import numbers
+from missfit.estimators.conformal import ConformalEstimator
 from missfit.moments.patterns import group_rows
-from missfit.tables.chunks import comes_in_chunks
 
 METHODS = ("auto", "exact", "nested")
 
 
-class ConformalRegressor(NanRegressor):
+class ConformalRegressor(ConformalEstimator, NanRegressor):
     r"""Intervals around any regressor, calibrated for each missing pattern.
 
     Conformal prediction: some rows are held out from the fit, and their errors
@@ -132,14 +123,6 @@ class ConformalRegressor(NanRegressor):
     ['same pattern', 'same pattern']
     """
 
-    estimator_: Any
-    calibration_rows_: Any
-    calibration_targets_: NDArray[np.float64]
-    calibration_predictions_: NDArray[np.float64]
-    calibration_groups_: NDArray[np.intp]
-    calibration_weights_: NDArray[np.float64]
-    calibration_scales_: NDArray[np.float64]
-
     def __init__(
         self,
         estimator: Any,
@@ -157,113 +140,21 @@ class ConformalRegressor(NanRegressor):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
-    ) -> ConformalRegressor:
-        """Fit the estimator to some rows and calibrate with the others.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            The features, with missing values as the estimator takes them: NaN, None,
-            NA, NaT or null.
-        y : array-like of shape (n,), or str
-            The target, or the name of its column in X.
-        sample_weight : array-like of shape (n,), or str, optional
-            The weights of the rows in the fit of the estimator, which takes them in
-            its own sense, and in the calibration, where only their ratios matter; or
-            the name of their column. Coverage is then that of the weighted rows, and
-            unequal weights leave fewer effective rows.
-        groups : array-like of shape (n,), optional
-            Rows of one group (a school, a patient) are fitted or held out together and
-            count as one draw, so that the intervals are those of new groups; passed on
-            to an estimator that takes them.
-        """
-        self._check_parameters()
-        trial = self._trial()
-        rows = read_rows(X, y, sample_weight, groups)
-        rows = rows._replace(X=trial._check_table(rows.X, reset=True))
-        trial._keep(self._held_out(rows))
-        if self.method == "auto":
-            trial.calibration_scales_ = trial._scales_of_calibration_rows()
-        return self._become(trial)
-
-    def _held_out(self, rows: Rows) -> HeldOut:
-        rng = check_random_state(self.random_state)
-        if self.cv is not None:
-            return hold_out_by(self.cv, self.estimator, rows, alpha=self.alpha, rng=rng)
-        return hold_out(
-            self.estimator,
-            rows,
-            alpha=self.alpha,
-            share=self.calibration,
-            may_cross_fit=self.method == "auto",
-            rng=rng,
-        )
-
-    def _keep(self, held_out: HeldOut) -> None:
-        self.estimator_, rows, self.calibration_predictions_ = held_out
-        self.calibration_rows_, self.calibration_targets_ = rows.X, rows.y
-        self.calibration_weights_, self.calibration_groups_ = rows.weight, rows.group
-
     def _check_parameters(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha={self.alpha!r}; it must be between 0 and 1.")
+        super()._check_parameters()
         if self.method not in METHODS:
             raise ValueError(
                 f"method={self.method!r}; choose {', '.join(map(repr, METHODS))}."
             )
-        if not 0 < self.calibration < 1:
-            raise ValueError(
-                f"calibration={self.calibration!r}; the share of the rows must be "
-                "between 0 and 1."
-            )
 
-    def _check_table(self, X: Any, *, reset: bool) -> Any:
-        """Return X as it came, lists as arrays; remember its columns, or compare."""
-        X = as_table(X)
-        if len(X.shape) != 2:
-            raise ValueError(
-                f"Expected 2D array, got X of shape {X.shape}. Reshape your data: "
-                "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
-            )
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
+    def _targets(self, y: Any) -> NDArray[np.float64]:
+        return numbers(y)
 
-    def _scales_of_calibration_rows(self) -> NDArray[np.float64]:
-        """Return the typical score of each row's pattern, without the row itself."""
-        rows = self._augmentation()
-        groups = group_rows(rows.mask)
-        index = groups.pattern_of_row()
-        mean, near, scores = rows.typical_scores(groups.patterns)
-        n_near = near.shape[1]
-        if n_near == 1:
-            return self._positive(mean[index])
-        is_itself = near[index] == np.arange(len(index))[:, None]
-        own = np.where(is_itself, scores[index], 0.0).sum(axis=1)
-        others = (n_near * mean[index] - own) / (n_near - is_itself.sum(axis=1))
-        return self._positive(others)
+    def _predicted(self, fitted: Any, X: Any) -> NDArray[np.float64]:
+        return np.asarray(fitted.predict(X), dtype=np.float64)
 
-    def _positive(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scales to divide by, also where a pattern is predicted exactly."""
-        typical = self._scores().mean()
-        return np.maximum(scale, 1e-9 * typical if typical > 0 else 1.0)
-
-    def _scores(self) -> NDArray[np.float64]:
-        return np.abs(self.calibration_targets_ - self.calibration_predictions_)
-
-    def _augmentation(self) -> Augmentation:
-        rows = self.calibration_rows_
-        return Augmentation(
-            self.estimator_.predict, rows, missing_mask(rows), self.calibration_targets_
-        )
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict rows: what the estimator says."""
-        if comes_in_chunks(X):
-            return self._predict_chunks(X)
-        check_is_fitted(self)
-        return self.estimator_.predict(self._check_table(X, reset=False))
+    def _scores(self, targets: NDArray, predicted: NDArray) -> NDArray[np.float64]:
+        return np.abs(targets - predicted)
 
     def predict_interval(self, X: Any, return_kind: bool = False) -> Any:
         """Lower and upper ends of the intervals of rows.
@@ -295,13 +186,6 @@ class ConformalRegressor(NanRegressor):
         lower, upper, _ = self._intervals(X, alphas)
         return lower, upper
 
-    def usable_rows(self, patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Calibration rows that the exact method has for each pattern (P, d).
-
-        They are the rows that observe all that the pattern observes.
-        """
-        return self._augmentation().usable_rows(np.asarray(patterns, dtype=bool))
-
     def _intervals(self, X: Any, alphas: Sequence[float]) -> _Intervals:
         check_is_fitted(self)
         X = self._check_table(X, reset=False)
@@ -309,39 +193,30 @@ class ConformalRegressor(NanRegressor):
         index = groups.pattern_of_row()
         if self.method == "nested":
             return self._nested(X, groups, alphas)
-        if self.method == "exact":
-            width = self._augmentation().exact_widths(groups.patterns, alphas)
-            kind = np.full(width.shape, self.method)
-        else:
-            width, kind = self._widths(groups.patterns, alphas)
-        center = np.asarray(self.estimator_.predict(X), dtype=np.float64)
+        width, kind = self.half_widths(groups.patterns, alphas)
+        center = self._predicted(self.estimator_, X)
         width = width[:, index]
         return _Intervals(center - width, center + width, kind[:, index])
 
-    def _widths(
+    def half_widths(
         self, patterns: NDArray[np.bool_], alphas: Sequence[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
-        """Half the width of the interval of each alpha and pattern, and its kind."""
-        rows = self._augmentation()
-        calibration = Calibration(
-            self._scores(),
-            rows.mask,
-            self.calibration_groups_,
-            self.calibration_weights_,
-            self.calibration_scales_,
-        )
-        rare = ~calibration.has_own_rows(patterns, min(alphas))
-        scale = np.ones(len(patterns))
-        scale[rare] = self._positive(rows.typical_scores(patterns[rare]).mean)
-        found = [calibration.thresholds(patterns, scale, alpha) for alpha in alphas]
-        return np.array([f.value for f in found]), np.array([f.kind for f in found])
+        """Half the width of the interval of each alpha and pattern, and its kind.
+
+        It depends on the pattern alone, so that it can be kept for rows to come. The
+        intervals of the method "nested" differ from row to row and have none.
+        """
+        if self.method == "exact":
+            width = self._augmentation().exact_widths(patterns, alphas)
+            return width, np.full(width.shape, self.method)
+        return self.thresholds(patterns, alphas)
 
     def _nested(self, X: Any, groups: Any, alphas: Sequence[float]) -> _Intervals:
-        rows = self._augmentation()
+        rows, predict = self._augmentation(), self.estimator_.predict
         lower, upper = np.empty((2, len(alphas), len(X)))
         for p, pattern in enumerate(groups.patterns):
             some = groups.order[groups.starts[p] : groups.starts[p + 1]]
-            ends = rows.nested_ends(take_rows(X, some), pattern, alphas)
+            ends = rows.nested_ends(predict, take_rows(X, some), pattern, alphas)
             lower[:, some], upper[:, some] = ends
         return _Intervals(lower, upper, np.full(lower.shape, self.method))
 

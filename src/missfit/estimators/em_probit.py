@@ -60,6 +60,7 @@ class EMProbit(NanClassifier):
     (2000, 2)
     """
 
+    is_linear = True
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     _laws_: list[ScaledGaussian]

@@ -21,6 +21,7 @@ from missfit.gaussian.em import (
     distance_left,
     plain_em,
 )
+from missfit.gaussian.expected_features import ExpectedFeatures, expected_features
 from missfit.gaussian.few_rows import HeldFit, few_rows_fit, rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.moments.maps import AffineMaps
@@ -124,6 +125,8 @@ class EMLR(PatternPredictor):
     >>> mean.round(1).tolist(), std.round(1).tolist()
     ([1.0], [1.0])
     """
+
+    has_law = True
 
     def __init__(
         self,
@@ -267,6 +270,10 @@ class EMLR(PatternPredictor):
     def feature_law(self) -> ScaledGaussian:
         """Return the Gaussian of X, in units in which no feature is large."""
         return self._standard_
+
+    def expected_features(self, X: NDArray[np.float64]) -> list[ExpectedFeatures]:
+        """Return E[X | x_obs] and Cov(X | x_obs) of each row, in standard units."""
+        return [expected_features(self._standard_, X)]
 
     def laws(self) -> list[tuple[ScaledGaussian, NDArray[np.float64]]]:
         """Return the Gaussian of X, to which all patterns belong."""

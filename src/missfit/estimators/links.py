@@ -37,14 +37,32 @@ def gaussian_shares(
     here = maps.at(groups.patterns)
     centre = law.shift + law.scale * law.mean
     mean = np.clip(here.intercept + here.coef @ centre, RARE, 1 - RARE)
-    slopes = here.coef * law.scale
-    variance = np.einsum("ptj,jk,ptk->pt", slopes, law.cov, slopes)
     h = ndtri(mean)
-    q = np.exp(-(h**2) / 2) / np.sqrt(2 * np.pi)
-    noise = np.sqrt(np.maximum(1 - variance / q**2, LEAST_NOISE))
+    q = _density(h)
+    noise = latent_noise(maps, law, groups.patterns)
     index = groups.pattern_of_row()
     above = (here.evaluate(X, index) - mean[index]) / q[index]
     return ndtr((h[index] + above) / noise[index])
+
+
+def latent_noise(
+    maps: AffineMaps, law: ScaledGaussian, patterns: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return sqrt(1 - v / q^2) of `gaussian_shares` for patterns (P, d), (P, t).
+
+    It is the standard deviation of the latent target given what is observed, in units
+    of the one that it has when nothing is.
+    """
+    here = maps.at(patterns)
+    centre = law.shift + law.scale * law.mean
+    mean = np.clip(here.intercept + here.coef @ centre, RARE, 1 - RARE)
+    slopes = here.coef * law.scale
+    variance = np.einsum("ptj,jk,ptk->pt", slopes, law.cov, slopes)
+    return np.sqrt(np.maximum(1 - variance / _density(ndtri(mean)) ** 2, LEAST_NOISE))
+
+
+def _density(h: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.exp(-(h**2) / 2) / np.sqrt(2 * np.pi)
 
 
 class FittedLink(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from missfit.estimators.classes import (
@@ -71,6 +71,8 @@ class PatternClassifier(NanClassifier):
     0.8
     """
 
+    is_linear = True
+    named_by_estimator = True
     estimator_: Any
     _law_: Any  # ScaledGaussian, or None where the link is fitted
     _link_: FittedLink | None
@@ -222,18 +224,6 @@ class PatternClassifier(NanClassifier):
         target = indicators(code, len(self.classes_))
         return (chunk.X, target) if weight is None else (chunk.X, target, weight)
 
-    def _codes(self, y: Any) -> NDArray[np.intp]:
-        """Return the place of each label among the classes."""
-        labels, code = classes_and_codes(y)
-        place = np.searchsorted(self.classes_, labels)
-        known = np.take(self.classes_, place, mode="clip") == labels
-        if not known.all():
-            raise ValueError(
-                f"y holds the label {labels[~known][0]!r}, which is not among the "
-                f"classes {self.classes_.tolist()}."
-            )
-        return place[code]
-
     def _with_closed_link(self, base: Any, law: ScaledGaussian) -> Any:
         """Take a predictor fitted to moments, and the law of X for the link."""
         self.estimator_, self.n_features_in_ = base, base.n_features_in_
@@ -288,7 +278,7 @@ def _only_law(estimator: Any) -> ScaledGaussian | None:
 
 
 def _check_linear(estimator: Any) -> Any:
-    if not getattr(estimator, "is_linear", False):
+    if not getattr(estimator, "is_linear", False) or not is_regressor(estimator):
         raise TypeError(
             f"estimator={estimator!r} is no linear predictor of missfit; give one, "
             "such as EMLR()."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -21,6 +22,7 @@ from missfit.gaussian.conditional import (
     regression_maps,
 )
 from missfit.gaussian.em import GaussianFit, PenalisedGaussian
+from missfit.gaussian.expected_features import ExpectedFeatures, expected_features
 from missfit.gaussian.mixture import (
     MixtureFit,
     MixtureLaw,
@@ -111,6 +113,9 @@ class PatternMixtureLR(PatternPredictor):
     >>> model.n_components_
     3
     """
+
+    has_law = True
+    law_without_target = True
 
     def __init__(
         self,
@@ -284,6 +289,33 @@ class PatternMixtureLR(PatternPredictor):
     def laws(self) -> list[tuple[ScaledGaussian, NDArray[np.float64]]]:
         """Return the Gaussian of X of each component, with its responsibilities."""
         return list(zip(self._laws_, self.responsibilities_.T, strict=True))
+
+    def expected_features(self, X: NDArray[np.float64]) -> list[ExpectedFeatures]:
+        """Return E[X | x_obs] and Cov(X | x_obs) of the rows of each component."""
+        groups = group_rows(np.isnan(X))
+        weight = self._row_weights(X, groups, groups.pattern_of_row())
+        found = []
+        for law, share in zip(self._laws_, weight.T, strict=True):
+            rows = np.flatnonzero(share > CERTAIN)
+            found.append(expected_features(law, X, rows, share[rows]))
+        return found
+
+    def given_evidence(self, X: NDArray[np.float64], evidence: NDArray[np.float64]):
+        """Return a copy whose responsibilities know what else rows say of components.
+
+        ``evidence`` is the log-likelihood of something beside X of each row under each
+        component, of shape (n, K).
+        """
+        groups = group_rows(np.isnan(X))
+        known = find_keys(pattern_keys(self.patterns_), pattern_keys(groups.patterns))
+        place = known[groups.pattern_of_row()]
+        with np.errstate(divide="ignore"):
+            log_share = np.log(self.responsibilities_)
+        np.add.at(log_share, place[place >= 0], evidence[place >= 0])
+        other: Any = copy.copy(self)
+        other.responsibilities_ = special.softmax(log_share, axis=1)
+        other.component_of_pattern_ = other.responsibilities_.argmax(axis=1)
+        return other
 
     def scout(self) -> PatternMixtureLR | None:
         """Return two components: a search for their number is most of the cost."""

@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 
 N_FOLDS = 5  # where cv is None, as in scikit-learn
 # From so many rows on `default_splits` takes three folds instead of five: the paired
@@ -88,8 +94,38 @@ def default_splits(
     """
     if n_units(len(X), groups) < fewest:
         return []
-    n_folds = N_FOLDS if len(X) < MANY_ROWS else MANY_ROWS_FOLDS
+    n_folds = default_folds(len(X))
     return _counted(_splitter(n_folds, groups, seed).split(X, y, groups), weight)
+
+
+def default_folds(n_rows: int) -> int:
+    """Return the number of folds where it is left to the estimator."""
+    return N_FOLDS if n_rows < MANY_ROWS else MANY_ROWS_FOLDS
+
+
+def class_splits(
+    n_folds: int, code: NDArray[np.intp], groups: NDArray | None, seed: int
+) -> list[RowSplit]:
+    """Return shuffled folds in which every class has its share, as far as it can.
+
+    Groups are kept together. A split whose training rows are of one class is left out:
+    nothing can be learned from it.
+    """
+    most = int(np.bincount(code).max())
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter: Any = _splitter(n_folds, groups, seed)
+    if most >= n_folds:
+        splitter = kind(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # a class of fewer rows than folds is missing in some of them
+        warnings.filterwarnings("ignore", message=".*least populated class")
+        splits = list(splitter.split(code, code, groups))
+    return with_two_classes(splits, code)
+
+
+def with_two_classes(splits: list[RowSplit], code: NDArray[np.intp]) -> list[RowSplit]:
+    """Return the splits whose training rows are of two classes or more."""
+    return [(train, test) for train, test in splits if len(np.unique(code[train])) > 1]
 
 
 def n_units(n_rows: int, groups: NDArray | None) -> int:

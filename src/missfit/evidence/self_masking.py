@@ -17,13 +17,16 @@ class SelfMaskingTrial(NamedTuple):
     reference : str
         The model that assumes values missing at random.
     gain, standard_error : float
-        The mean squared error of the reference minus that of the model of
-        self-masking, divided by the variance of y, and its paired standard error.
+        How much better the score is than that of the reference, and its paired
+        standard error. Of R2 the gain is the mean squared error of the reference minus
+        that of the model of self-masking, divided by the variance of y.
     beaten_by : str
         Another linear model that is better by `BEATEN` standard errors, or "".
     has_slopes : bool or None
         Whether a masking curve of the model has a significant slope; None where the
         curves are not at hand.
+    score : str
+        The name of the score.
     """
 
     reference: str
@@ -31,6 +34,7 @@ class SelfMaskingTrial(NamedTuple):
     standard_error: float
     beaten_by: str = ""
     has_slopes: bool | None = None
+    score: str = "R2"
 
     @property
     def wins(self) -> bool:
@@ -76,8 +80,8 @@ def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mecha
 
 def _reasons(found: Mechanism, trial: SelfMaskingTrial) -> str:
     words = [
-        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in R2 "
-        f"over {trial.reference} on held-out rows"
+        f"modelling it gains {trial.gain:+.4f} +- {trial.standard_error:.4f} in "
+        f"{trial.score} over {trial.reference} on held-out rows"
     ]
     if trial.wins and not found.residual:
         words.append("but the errors of predictions do not tell what is missing")

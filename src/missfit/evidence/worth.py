@@ -23,10 +23,11 @@ MOST_ROWS = 2_000  # the most rows in which one variable is hidden
 ALL_ROWS = 6_000  # rows for all variables together: about 5 % of the fit of 5,000 x 20
 FEW_ROWS = 100  # rows for each variable, however many variables there are
 POOL_ROWS = 5_000  # the rows from which these are chosen
+Losses = Callable[[NDArray, NDArray], NDArray[np.float64]]
 
 
 class Worth(NamedTuple):
-    """The drop in the mean squared error if each variable were always measured.
+    """The drop in the mean loss if each variable were always measured.
 
     Attributes
     ----------
@@ -69,6 +70,11 @@ HELD_OUT = (
 def law_worth(drops: NDArray[np.float64]) -> Worth:
     """Return the worth of variables by drops that follow from a law."""
     return Worth(drops, np.zeros_like(drops), BY_LAW)
+
+
+def no_worth(n_variables: int) -> Worth:
+    """Return the worth where too few rows could tell it."""
+    return Worth(np.zeros(n_variables), np.zeros(n_variables), "too few rows to tell")
 
 
 def law_drops(
@@ -147,14 +153,21 @@ class Fold(NamedTuple):
     variables: NDArray[np.intp] | None = None
 
 
-def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
+def squared_errors(y: NDArray, prediction: NDArray) -> NDArray[np.float64]:
+    """Return the squared error of each row."""
+    return (prediction - y) ** 2
+
+
+def heldout_worth(
+    rows: Rows, folds: Sequence[Fold], seed: int = 0, losses: Losses = squared_errors
+) -> Worth:
     """Estimate the drops of a model that need not be linear.
 
     A pattern m is drawn from the rows that lack variable j, and with it a held-out row
     that has j and lacks as few values as possible beyond those of m. The row is
     predicted once with only the values that m leaves, and once with x_j as well. The
-    drop is the mean difference of the squared errors times the share of the rows that
-    lack j. This assumes that the rows that lack j are like those that have it.
+    drop is the mean difference of the losses times the share of the rows that lack j.
+    This assumes that the rows that lack j are like those that have it.
 
     Parameters
     ----------
@@ -162,6 +175,8 @@ def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
     folds : sequence of Fold
         Their test rows do not overlap.
     seed : int
+    losses : callable
+        It takes targets and predictions, and returns the loss of each row.
     """
     rng = np.random.default_rng(seed)
     pool, owner = _pool(folds, rng)
@@ -171,7 +186,7 @@ def heldout_worth(rows: Rows, folds: Sequence[Fold], seed: int = 0) -> Worth:
     stages = [_stage(rows, pool, int(j), n_each, rng) for j in partly]
     drops, errors = np.zeros(mask.shape[1]), np.zeros(mask.shape[1])
     if stages:
-        growth = _growth(rows, folds, pool, owner, stages)
+        growth = _growth(rows, folds, pool, owner, stages, losses)
         for stage, grown in zip(stages, growth, strict=True):
             j = stage.variable
             share = rows.weight @ mask[:, j] / rows.weight.sum()
@@ -223,8 +238,10 @@ def _stage(rows: Rows, pool, j: int, n_draws: int, rng) -> _Stage:
     return _Stage(j, place, hidden)
 
 
-def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]:
-    """Return squared errors without the variable minus those with it, by stage."""
+def _growth(
+    rows: Rows, folds, pool, owner, stages, losses: Losses
+) -> list[NDArray[np.float64]]:
+    """Return the losses without the variable minus those with it, by stage."""
     place = np.concatenate([stage.place for stage in stages])
     hidden = np.concatenate([stage.hidden for stage in stages])
     variable = np.repeat([s.variable for s in stages], [len(s.place) for s in stages])
@@ -241,8 +258,9 @@ def _growth(rows: Rows, folds, pool, owner, stages) -> list[NDArray[np.float64]]
         with_it = without & (own != variable[here][:, None])
         hide = np.concatenate([without, with_it])
         twice = X[np.concatenate([pool[place[here]]] * 2)]
-        error = (fold.predict(np.where(hide, np.nan, twice)) - np.tile(y[here], 2)) ** 2
-        growth[here] = error[: len(here)] - error[len(here) :]
+        guess = fold.predict(np.where(hide, np.nan, twice))
+        loss = losses(np.tile(y[here], 2), guess)
+        growth[here] = loss[: len(here)] - loss[len(here) :]
     return np.split(growth, np.cumsum([len(s.place) for s in stages])[:-1])
 
 

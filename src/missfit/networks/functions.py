@@ -1,8 +1,7 @@
 """The networks as pure functions: where they start, what they compute, what it costs.
 
 A loss takes the outputs and the targets of some rows and returns one number >= 0 for
-each row. The trainer minimises its weighted mean, whatever it is: a classifier needs
-another loss here, and nothing else in the trainer.
+each row. The trainer minimises its weighted mean, whatever it is.
 """
 
 from __future__ import annotations
@@ -55,6 +54,8 @@ def neumiss_apply(depth: int):
         output = h @ params["W_out"] + params["b_out"]
         if "W1" in params:
             output = output + mlp_apply(params, jnp.concatenate([h, mask], axis=1))
+        if "W_scale" in params:
+            output = output * jnp.exp(-mask @ params["W_scale"])[:, None]
         return output
 
     return apply
@@ -63,3 +64,14 @@ def neumiss_apply(depth: int):
 def half_squared_error(outputs, targets):
     """Half the squared error of each row, summed over targets."""
     return jnp.sum((outputs - targets) ** 2, axis=1) / 2
+
+
+def cross_entropy(outputs, targets):
+    """Minus the log of the probability of each row's class.
+
+    One output is the log-odds of the second class, of which the target is the
+    indicator; several are scores, of which the softmax are the probabilities.
+    """
+    if outputs.shape[1] == 1:
+        return jnp.sum(jax.nn.softplus(outputs) - targets * outputs, axis=1)
+    return -jnp.sum(targets * jax.nn.log_softmax(outputs, axis=1), axis=1)

@@ -38,7 +38,7 @@ class Job:
 
     Attributes
     ----------
-    views : list of MLP or NeuMiss
+    views : list of networks
         The model with the units of each split's training rows, and last the model
         itself, with those of all rows. The model alone where the splits share them.
     rows : Rows
@@ -53,7 +53,7 @@ class Job:
     position : int
         The place of the model among those that are fitted together.
     scores : dict of float
-        The R2 of the tries that have finished, by number.
+        How good the tries are that have finished, by number.
     trained : dict of Trained
         The final networks that have finished, by number.
     """
@@ -124,16 +124,37 @@ def tries_of(
     return [Try(*pair, start) for pair, start in zip(pairs, starts, strict=True)]
 
 
-def splits_of(cv: Any, weight: NDArray) -> list[Split]:
+def splits_of(cv: Any, weight: NDArray, y: NDArray) -> list[Split]:
     """Return the splits of the rows that have weight, in both parts.
 
     Positions are those among the rows of positive weight.
     """
     rows = np.empty((len(weight), 1))  # a splitter asks for the length alone
-    splits = row_splits(cv, rows, weight=weight, instead=ONE_DECAY)
+    splits = row_splits(cv, rows, y, weight=weight, instead=ONE_DECAY)
     place = np.cumsum(weight > 0) - 1
 
     def counted(rows: NDArray) -> NDArray:
         return place[rows[weight[rows] > 0]]
 
     return [(counted(train), counted(test)) for train, test in splits]
+
+
+def stratified_splits(n_folds: int, code: NDArray, weight: NDArray) -> list[Split]:
+    """Return folds in which every class has its share of the rows that have weight.
+
+    The rows of one class after the other are dealt to the folds in turn. The only row
+    of a class is in no fold, and trains always: where it is held out, nothing can be
+    known of its class.
+
+    >>> code = np.array([0, 0, 0, 0, 1, 1, 2])
+    >>> [test.tolist() for _, test in stratified_splits(2, code, np.ones(7))]
+    [[0, 2, 4], [1, 3, 5]]
+    """
+    code = code[weight > 0]
+    if n_folds < 2 or n_folds > len(code):
+        row_splits(n_folds, code[:, None], instead=ONE_DECAY)  # raises
+    order = np.argsort(code, kind="stable")
+    order = order[np.bincount(code)[code[order]] > 1]
+    rows = np.arange(len(code))
+    tests = [np.sort(order[k::n_folds]) for k in range(n_folds)]
+    return [(np.setdiff1d(rows, test), test) for test in tests if len(test)]

@@ -9,14 +9,96 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.moments.rows import Rows
+from missfit.networks.estimator import NetworkEstimator, check_decays
 from missfit.networks.network import Params, Recipe, bucket
-from missfit.networks.regressor import NetworkRegressor, check_decays
+from missfit.networks.regressor import NetworkRegressor
 from missfit.networks.units import Units, is_constant
 
 STEPS, EPOCHS = 2500, 100  # at least, of the default schedule
 
 
-class MLP(NetworkRegressor):
+class MLPNetwork(NetworkEstimator):
+    """The network of `MLP` and `MLPClassifier`."""
+
+    width: Any
+    preset: str | None = None
+    _x_units_: Units
+    _input_units_: Units
+
+    def _check_parameters(self, n_features: int) -> tuple[float, ...]:
+        if self.preset not in (None, "paper"):
+            raise ValueError(f"preset={self.preset!r}; choose 'paper' or None.")
+        self.width_ = n_units(self.width, n_features)
+        if self.weight_decay is not None:
+            return check_decays(self.weight_decay)
+        if self.preset == "paper":
+            return (1e-1, 1e-2, 1e-4)
+        return (0.1, 0.3, 1.0, 3.0, 10.0)
+
+    @property
+    def n_starts(self) -> int:
+        """Networks of which the last fit keeps the best: narrow ones get stuck."""
+        return 1 if self.preset == "paper" else 3
+
+    @property
+    def tries_start_alike(self) -> bool:
+        """Not in the preset: the authors set no seed."""
+        return self.preset != "paper"
+
+    def _recipe(self, n_rows: int) -> Recipe:
+        if self.preset == "paper":
+            return Recipe()
+        return Recipe(
+            learning_rate=1e-2,
+            cosine=True,
+            patience=None,
+            max_epochs=int(np.clip(200 * STEPS / n_rows, EPOCHS, 1000)),
+        )
+
+    def _set_units(self, X, weight) -> None:
+        paper = self.preset == "paper"
+        self._x_units_ = Units.unchanged(X.shape[1]) if paper else Units.of(X, weight)
+        self._input_units_ = Units.of(self._zeros_and_mask(X), weight)
+
+    def _zeros_and_mask(self, X: NDArray) -> NDArray:
+        """Return X in its units with 0 for missing, then M.
+
+        By default 0 is the mean of a feature, so that predictions depend neither on its
+        origin nor on its unit; in the paper's preset it is 0 as the table has it.
+        """
+        mask = np.isnan(X)
+        return np.hstack([np.where(mask, 0.0, self._x_units_.standard(X)), mask])
+
+    def _inputs(self, X: NDArray) -> NDArray:
+        return self._input_units_.standard(self._zeros_and_mask(X))
+
+    def _start(self, seed: int, rows: Rows) -> Params:
+        from missfit.networks.functions import mlp_start
+
+        n_inputs, targets = len(self._input_units_.shift), self._targets(rows.y)
+        params = mlp_start(seed, n_inputs, self.width_, targets.shape[1])
+        if self.preset != "paper":
+            # what does not vary is learned exactly: without a gradient, 0 stays 0
+            params["W1"][is_constant(self._inputs(rows.X))] = 0.0
+            constant = is_constant(targets)
+            params["W2"][:, constant], params["b2"][constant] = 0.0, 0.0
+        return params
+
+    def _apply(self) -> Any:
+        from missfit.networks.functions import mlp_apply
+
+        return mlp_apply
+
+    def _sizes(self, params: Params) -> tuple[int, ...]:
+        n_inputs, width = params["W1"].shape
+        return bucket(n_inputs), bucket(width), params["W2"].shape[1]
+
+    def _evaluate(self, params, inputs: NDArray) -> NDArray:
+        hidden = np.maximum(inputs @ params["W1"] + params["b1"], 0.0)
+        return hidden @ params["W2"] + params["b2"]
+
+
+class MLP(NetworkRegressor, MLPNetwork):
     """A multilayer perceptron on (X with 0 for missing, M), one hidden ReLU layer.
 
     The network of Section 6 of the paper: with 2^d hidden units it can be the Bayes
@@ -81,81 +163,10 @@ class MLP(NetworkRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_parameters(self, n_features: int) -> tuple[float, ...]:
-        if self.preset not in (None, "paper"):
-            raise ValueError(f"preset={self.preset!r}; choose 'paper' or None.")
-        self.width_ = n_units(self.width, n_features)
-        if self.weight_decay is not None:
-            return check_decays(self.weight_decay)
+    def _units_of_targets(self, y: NDArray, weight: NDArray) -> Units:
         if self.preset == "paper":
-            return (1e-1, 1e-2, 1e-4)
-        return (0.1, 0.3, 1.0, 3.0, 10.0)
-
-    @property
-    def n_starts(self) -> int:
-        """Networks of which the last fit keeps the best: narrow ones get stuck."""
-        return 1 if self.preset == "paper" else 3
-
-    @property
-    def tries_start_alike(self) -> bool:
-        """Not in the preset: the authors set no seed."""
-        return self.preset != "paper"
-
-    def _recipe(self, n_rows: int) -> Recipe:
-        if self.preset == "paper":
-            return Recipe()
-        return Recipe(
-            learning_rate=1e-2,
-            cosine=True,
-            patience=None,
-            max_epochs=int(np.clip(200 * STEPS / n_rows, EPOCHS, 1000)),
-        )
-
-    def _set_units(self, X, y, weight) -> None:
-        if self.preset == "paper":
-            self._x_units_ = Units.unchanged(X.shape[1])
-            self._y_units_ = Units.unchanged(y.shape[1])
-        else:
-            self._x_units_ = Units.of(X, weight)
-            self._y_units_ = Units.of_targets(y, weight)
-        self._input_units_ = Units.of(self._zeros_and_mask(X), weight)
-
-    def _zeros_and_mask(self, X: NDArray) -> NDArray:
-        """Return X in its units with 0 for missing, then M.
-
-        By default 0 is the mean of a feature, so that predictions depend neither on its
-        origin nor on its unit; in the paper's preset it is 0 as the table has it.
-        """
-        mask = np.isnan(X)
-        return np.hstack([np.where(mask, 0.0, self._x_units_.standard(X)), mask])
-
-    def _inputs(self, X: NDArray) -> NDArray:
-        return self._input_units_.standard(self._zeros_and_mask(X))
-
-    def _start(self, seed: int, rows: Rows) -> Params:
-        from missfit.networks.functions import mlp_start
-
-        n_inputs, n_targets = len(self._input_units_.shift), len(self._y_units_.shift)
-        params = mlp_start(seed, n_inputs, self.width_, n_targets)
-        if self.preset != "paper":
-            # what does not vary is learned exactly: without a gradient, 0 stays 0
-            params["W1"][is_constant(self._inputs(rows.X))] = 0.0
-            constant = is_constant(self._targets(rows.y))
-            params["W2"][:, constant], params["b2"][constant] = 0.0, 0.0
-        return params
-
-    def _apply(self) -> Any:
-        from missfit.networks.functions import mlp_apply
-
-        return mlp_apply
-
-    def _sizes(self, params: Params) -> tuple[int, ...]:
-        n_inputs, width = params["W1"].shape
-        return bucket(n_inputs), bucket(width), params["W2"].shape[1]
-
-    def _evaluate(self, params, inputs: NDArray) -> NDArray:
-        hidden = np.maximum(inputs @ params["W1"] + params["b1"], 0.0)
-        return hidden @ params["W2"] + params["b2"]
+            return Units.unchanged(y.shape[1])
+        return super()._units_of_targets(y, weight)
 
 
 def n_units(width: Any, d: int) -> int:

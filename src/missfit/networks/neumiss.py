@@ -11,15 +11,102 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missfit.estimators.emlr import EMLR
 from missfit.moments.rows import Rows
+from missfit.networks.estimator import NetworkEstimator, check_decays
 from missfit.networks.mlp import n_units
 from missfit.networks.network import Params, Recipe, bucket
-from missfit.networks.regressor import NetworkRegressor, check_decays
+from missfit.networks.regressor import NetworkRegressor
 from missfit.networks.units import Units, is_constant
 
 STEPS = 4000  # at least; and at least 20 epochs
 
 
-class NeuMiss(NetworkRegressor):
+class NeuMissNetwork(NetworkEstimator):
+    """The network of `NeuMiss` and `NeuMissClassifier`."""
+
+    depth: Any
+    head: Any
+    learns_start = True
+    decays: tuple[float, ...] = (1.0, 1e2, 1e4)  # to choose from by default
+    _x_units_: Units
+    _width_: int
+
+    def _check_parameters(self, n_features: int) -> tuple[float, ...]:
+        if not isinstance(self.depth, (int, np.integer)) or self.depth < 0:
+            raise ValueError(
+                f"depth={self.depth!r}; give a whole number of layers >= 0."
+            )
+        self._width_ = 0 if self.head is None else n_units(self.head, n_features)
+        if self.weight_decay is not None:
+            return check_decays(self.weight_decay)
+        return self.decays
+
+    def _recipe(self, n_rows: int) -> Recipe:
+        return Recipe(
+            learning_rate=2e-3,
+            # where the start is optimal, rounding must not set the direction
+            eps=1e-3,
+            cosine=True,
+            patience=None,
+            max_epochs=int(np.clip(200 * STEPS / n_rows, 20, 500)),
+        )
+
+    def _set_units(self, X, weight) -> None:
+        self._x_units_ = Units.of(X, weight)
+
+    def _inputs(self, X: NDArray) -> NDArray:
+        mask = np.isnan(X)
+        standard = np.where(mask, 0.0, self._x_units_.standard(X))
+        return np.hstack([standard, mask])
+
+    def _start(self, seed: int, rows: Rows) -> Params:
+        """Neumann series of the Gaussian that EM fits to the standardised rows."""
+        from missfit.networks.functions import mlp_start
+
+        X, targets = self._x_units_.standard(rows.X), self._targets(rows.y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a start is enough
+            em = EMLR(max_iter=100).fit(X, targets, rows.weight)
+        params = self._linked(_neumann_series(em), em, rows)
+        # five digits are enough for a start, and keep rounding out of it
+        params = {name: np.round(p, 5) for name, p in params.items()}
+        if self._width_:
+            layer = mlp_start(seed, 2 * X.shape[1], self._width_, targets.shape[1])
+            layer["W2"][:], layer["b2"][:] = 0.0, 0.0  # it starts without a say
+            # without a gradient, 0 stays 0: what did not vary at fit has no say later
+            layer["W1"][is_constant(self._inputs(rows.X))] = 0.0
+            params.update(layer)
+        return params
+
+    def _linked(self, series: Params, em: EMLR, rows: Rows) -> Params:
+        """Return the series whose outputs are on the scale of the loss."""
+        return series
+
+    def _apply(self) -> Any:
+        from missfit.networks.functions import neumiss_apply
+
+        return neumiss_apply(int(self.depth))
+
+    def _sizes(self, params: Params) -> tuple[int, ...]:
+        return *params["W_out"].shape, bucket(self._width_) if self._width_ else 0
+
+    def _evaluate(self, params, inputs: NDArray) -> NDArray:
+        d = inputs.shape[1] // 2
+        seen = 1.0 - inputs[:, d:]
+        first = seen * (inputs[:, :d] - params["mu"])
+        h = first
+        for _ in range(self.depth):
+            h = seen * (h @ params["W_mix"]) + first
+        output = h @ params["W_out"] + params["b_out"]
+        if "W1" in params:
+            features = np.hstack([h, inputs[:, d:]])
+            hidden = np.maximum(features @ params["W1"] + params["b1"], 0.0)
+            output = output + hidden @ params["W2"] + params["b2"]
+        if "W_scale" in params:
+            output = output * np.exp(-inputs[:, d:] @ params["W_scale"])[:, None]
+        return output
+
+
+class NeuMiss(NetworkRegressor, NeuMissNetwork):
     """The NeuMiss network with shared weights, started at the Gaussian optimum.
 
     The Bayes predictor of a Gaussian needs S_obs^-1 (x_obs - mu_obs) for every pattern.
@@ -57,8 +144,6 @@ class NeuMiss(NetworkRegressor):
         mu, W_mix, W_out, b_out, and those of the ReLU layer.
     """
 
-    learns_start = True
-
     def __init__(
         self,
         depth: int = 10,
@@ -76,85 +161,15 @@ class NeuMiss(NetworkRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_parameters(self, n_features: int) -> tuple[float, ...]:
-        if not isinstance(self.depth, (int, np.integer)) or self.depth < 0:
-            raise ValueError(
-                f"depth={self.depth!r}; give a whole number of layers >= 0."
-            )
-        self._width_ = 0 if self.head is None else n_units(self.head, n_features)
-        if self.weight_decay is not None:
-            return check_decays(self.weight_decay)
-        return (1.0, 1e2, 1e4)
 
-    def _recipe(self, n_rows: int) -> Recipe:
-        return Recipe(
-            learning_rate=2e-3,
-            # where the start is optimal, rounding must not set the direction
-            eps=1e-3,
-            cosine=True,
-            patience=None,
-            max_epochs=int(np.clip(200 * STEPS / n_rows, 20, 500)),
-        )
-
-    def _set_units(self, X, y, weight) -> None:
-        self._x_units_ = Units.of(X, weight)
-        self._y_units_ = Units.of_targets(y, weight)
-
-    def _inputs(self, X: NDArray) -> NDArray:
-        mask = np.isnan(X)
-        standard = np.where(mask, 0.0, self._x_units_.standard(X))
-        return np.hstack([standard, mask])
-
-    def _start(self, seed: int, rows: Rows) -> Params:
-        """Neumann series of the Gaussian that EM fits to the standardised rows."""
-        from missfit.networks.functions import mlp_start
-
-        X, targets = self._x_units_.standard(rows.X), self._targets(rows.y)
-        params = _neumann_series(X, targets, rows.weight)
-        if self._width_:
-            layer = mlp_start(seed, 2 * X.shape[1], self._width_, targets.shape[1])
-            layer["W2"][:], layer["b2"][:] = 0.0, 0.0  # it starts without a say
-            # without a gradient, 0 stays 0: what did not vary at fit has no say later
-            layer["W1"][is_constant(self._inputs(rows.X))] = 0.0
-            params.update(layer)
-        return params
-
-    def _apply(self) -> Any:
-        from missfit.networks.functions import neumiss_apply
-
-        return neumiss_apply(int(self.depth))
-
-    def _sizes(self, params: Params) -> tuple[int, ...]:
-        return *params["W_out"].shape, bucket(self._width_) if self._width_ else 0
-
-    def _evaluate(self, params, inputs: NDArray) -> NDArray:
-        d = inputs.shape[1] // 2
-        seen = 1.0 - inputs[:, d:]
-        first = seen * (inputs[:, :d] - params["mu"])
-        h = first
-        for _ in range(self.depth):
-            h = seen * (h @ params["W_mix"]) + first
-        output = h @ params["W_out"] + params["b_out"]
-        if "W1" in params:
-            features = np.hstack([h, inputs[:, d:]])
-            hidden = np.maximum(features @ params["W1"] + params["b1"], 0.0)
-            output = output + hidden @ params["W2"] + params["b2"]
-        return output
-
-
-def _neumann_series(X: NDArray, targets: NDArray, weight: NDArray) -> Params:
-    """Return the parameters of the series for the Gaussian that EM fits."""
-    d = X.shape[1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a start is enough
-        em = EMLR(max_iter=100).fit(X, targets, weight)
+def _neumann_series(em: EMLR) -> Params:
+    """Return the parameters of the series for the Gaussian that EM has fitted."""
+    d = em.n_features_in_
     mean, cov = em.mean_, em.covariance_
     largest = np.linalg.eigvalsh(cov[:d, :d])[-1]
-    params = {
+    return {
         "mu": mean[:d],
         "W_mix": np.eye(d) - cov[:d, :d] / largest,
         "W_out": cov[:d, d:] / largest,
         "b_out": mean[d:],
     }
-    # five digits are enough for a start, and keep rounding out of it
-    return {name: np.round(p, 5) for name, p in params.items()}

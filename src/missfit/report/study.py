@@ -19,7 +19,9 @@ from missfit.report.page import (
     write_page,
 )
 from missfit.study.collect import Collected
+from missfit.study.figures.class_curves import class_colours
 from missfit.study.figures.methods import colour_of, shown_methods
+from missfit.study.figures.panels import finished, finished_classes
 from missfit.study.findings import Finding
 from missfit.study.grid import Study
 from missfit.terminal import duration
@@ -43,6 +45,12 @@ CAPTIONS = {
     4: (
         "Figure 4. Width of the MLP. Test R2 minus the Bayes rate against the number "
         "of hidden units, in units of d (2^d for mixture 3)."
+    ),
+    5: (
+        "Figure 5. Learning curves of classifiers. Test log-loss above that of the "
+        "Bayes classifier on the same rows, which no classifier can beat, against the "
+        "number of training samples: medians over the repetitions, 95 % bootstrap "
+        "intervals. Both axes are logarithmic."
     ),
 }
 MARKS = " Open diamonds are the published means."
@@ -98,7 +106,7 @@ def study_page(
         _warning(collected),
         section("Figures", _switches(collected.table), *_figures(collected, published)),
         section("What it shows", *_findings(collected.findings)),
-        _scores(collected.beside_published),
+        *_scores(collected),
         section("What was run", _what_was_run(study, collected, command)),
     ]
     if collected.n_failed:
@@ -133,8 +141,9 @@ def _figures(collected: Collected, published: bool) -> list[Html]:
 
 def _switches(results) -> Html:
     """Return buttons for the methods; networks are one colour per width rank."""
-    done = results[results["status"] == "ok"]
-    colours: dict[str, str] = {}
+    classes = finished_classes(results)
+    colours = class_colours(classes) if len(classes) else {}
+    done = finished(results)
     for setting in done["setting"].unique():
         methods = shown_methods(done[done["setting"] == setting], setting)
         for method in methods:
@@ -142,10 +151,20 @@ def _switches(results) -> Html:
     return switches(colours.items()) if colours else Html("")
 
 
-def _scores(both) -> Html:
-    """Return our means and medians, beside the published means where there are any."""
-    if not len(both):
-        return section("All scores", paragraph("Nothing has been run yet."))
+def _scores(collected: Collected) -> list[Html]:
+    """Return our means and medians, beside the published means where there are any.
+
+    A study of classes alone has none: its scores are among the findings.
+    """
+    both = collected.beside_published
+    if len(both):
+        return [_beside(both)]
+    if collected.findings:
+        return []
+    return [section("All scores", paragraph("Nothing has been run yet."))]
+
+
+def _beside(both) -> Html:
     has_published = both["r2_mean"].notna().any()
     fields = [one for one in BESIDE if has_published or one[0] not in PUBLISHED]
     rows = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from missfit.study.figures import possible_figures, save_figures
 from missfit.study.figures.panels import TITLES, largest_size, main_dimension
-from missfit.study.findings import Finding, findings, markdown
+from missfit.study.findings import CLASSES, Finding, findings, markdown
 from missfit.study.grid import Study
 from missfit.study.published import beside_published
 from missfit.study.records import read_records, tidy_table, write_table
@@ -77,7 +77,7 @@ def collect(study: Study, out: str | Path, *, published: bool = False) -> Collec
 
 
 def summary(collected: Collected) -> str:
-    """Return the test R2 of every method, as lines of text.
+    """Return the test R2, or the log-loss, of every method, as lines of text.
 
     Each setting is shown at the d and n of figure 3, with its Bayes rate. The columns
     are our median over the repetitions, and the published mean or, for data that are
@@ -90,7 +90,26 @@ def summary(collected: Collected) -> str:
         part = both[both["setting"] == setting]
         part = part[part["d"] == main_dimension(part)]
         lines += _lines(setting, part[part["n"] == largest_size(part)])
+    for finding in collected.findings:
+        if finding.title == CLASSES:
+            lines += _class_lines(finding)
     return "\n".join(lines)
+
+
+def _class_lines(finding: Finding) -> Iterator[str]:
+    """Yield the log-loss of every method on classes, at the largest n of a setting."""
+    settings = dict.fromkeys(row[0] for row in finding.rows)
+    for setting in settings:
+        part = [row for row in finding.rows if row[0] == setting]
+        d = max(row[1] for row in part)
+        n = max(row[2] for row in part if row[1] == d)
+        yield f"{setting}, d = {d}, {n:,} training rows; test log-loss:"
+        yield f"  {'method':<28}{'mean':>10}{'above Bayes':>14}"
+        for _, _, _, method, loss, excess, *_ in (
+            row for row in part if row[1:3] == (d, n)
+        ):
+            text = "" if excess is None else f"{excess:.4f}"
+            yield f"  {method:<28}{loss:>10.4f}{text:>14}"
 
 
 def _lines(setting: str, part: Any) -> Iterator[str]:

@@ -12,6 +12,7 @@ from missfit.simulate import published_sizes
 from missfit.study.data import Amputation, DataSet, FileDataSet, SimulatedDataSet
 from missfit.study.fields import LONGEST_NAME, Fields
 from missfit.study.imported import StudyError
+from missfit.study.labels import LabelledDataSet
 from missfit.study.laws import LawDataSet
 from missfit.tables.columns import shown
 
@@ -43,7 +44,7 @@ def _published_data_sets(fields: Fields) -> Iterator[DataSet]:
     for setting in settings:
         published_sizes(setting)
     d, rows = fields.numbers("d"), _rows(fields)
-    repetitions = _repetitions(fields)
+    repetitions, cut = _repetitions(fields), _cut(fields)
     fields.finish()
     check_size(math.prod(map(len, (settings, d, rows, repetitions))), 1, fields.where)
     for setting in settings:
@@ -55,7 +56,22 @@ def _published_data_sets(fields: Fields) -> Iterator[DataSet]:
                 f"{', '.join(map(str, dimensions))}."
             )
         for k, n, repetition in itertools.product(d, rows, repetitions):
-            yield SimulatedDataSet(setting, k, n, repetition)
+            size = (setting, k, n, repetition)
+            yield LabelledDataSet(*size, cut) if cut else SimulatedDataSet(*size)
+
+
+def _cut(fields: Fields) -> tuple[float, ...]:
+    """Take the quantiles at which the target is cut into classes; () for numbers."""
+    value = fields.take("cut", (float, list), [])
+    shares = value if isinstance(value, list) else [value]
+    numbers = all(isinstance(share, float) and 0 < share < 1 for share in shares)
+    if not numbers or any(a >= b for a, b in itertools.pairwise(shares)):
+        raise StudyError(
+            f"{fields.where}: cut = {shown(value)}; give a number between 0 and 1, the "
+            "quantile of the target at which the classes are told apart, or a list of "
+            "increasing ones."
+        )
+    return tuple(shares)
 
 
 def _law_data_sets(fields: Fields) -> Iterator[DataSet]:

@@ -100,7 +100,8 @@ def _figures(fields: Fields) -> tuple[int, ...]:
     figures = fields.numbers("figures", FIGURES, empty=True)
     if set(figures) - set(FIGURES):
         raise StudyError(
-            f"{fields.where}: figures = {list(figures)}; choose among 1, 2, 3, 4."
+            f"{fields.where}: figures = {list(figures)}; choose among "
+            f"{', '.join(map(str, FIGURES))}."
         )
     return figures
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from missfit.study.figures.methods import is_width, parameters_of, units_of
-from missfit.study.figures.panels import TITLES
+from missfit.study.figures.panels import TITLES, finished, finished_classes
 from missfit.study.published import bayes_rates, beside_published
 
 CLOSE = 0.01  # difference in R2 up to which two predictors count as equally good
+CLASSES = "Classes"  # the title of the scores on classes
 LINEAR = ("ConstantImputedLR", "EMLR", "MICELR", "ExpandedLR")
 
 
@@ -41,9 +42,12 @@ def findings(table: Any) -> list[Finding]:
     """Return what a table of results shows.
 
     On the settings of the paper these are the regimes, the rows per parameter and the
-    widths; on other data they are the scores of all methods, the best one first.
+    widths; on other data, and on classes, they are the scores of all methods, the best
+    one first.
     """
-    done = table[(table["status"] == "ok") & (table["split"] == "test")]
+    classes = finished_classes(table)
+    done = finished(table)
+    done = done[done["split"] == "test"]
     paper = done["setting"].isin(TITLES)
     median = done[paper].groupby(["setting", "d", "n", "method"])["r2"].median()
     every = [
@@ -51,6 +55,7 @@ def findings(table: Any) -> list[Finding]:
         rows_to_bayes(median),
         units_needed(median),
         scores_elsewhere(done[~paper]),
+        scores_of_classes(classes[classes["split"] == "test"]),
     ]
     return [finding for finding in every if finding.rows]
 
@@ -75,6 +80,35 @@ def scores_elsewhere(done: Any) -> Finding:
                 *map(_number, (row.r2_median, row.r2, row.regret, row.regret_error)),
             )
             for row in both.itertuples()
+        ],
+    )
+
+
+def scores_of_classes(done: Any) -> Finding:
+    """Return the scores of all methods on data whose target is a class."""
+    keys = ["setting", "d", "n", "method"]
+    excess = done["log_loss"] - done["bayes_log_loss"]
+    by_method = done.assign(excess=excess).groupby(keys, as_index=False)
+    means = by_method[["log_loss", "excess", "accuracy", "bayes_accuracy"]].mean()
+    means["error"] = by_method["excess"].sem()["excess"]
+    means = means.sort_values(["setting", "d", "n", "log_loss"])
+    numbers = ["log_loss", "excess", "error", "accuracy", "bayes_accuracy"]
+    return Finding(
+        CLASSES,
+        "Test log-loss of every method, the best one first, means over the "
+        "repetitions. The excess is the log-loss less that of the Bayes classifier on "
+        "the same rows, with its standard error. The accuracy is the share of rows "
+        "whose most probable class is right, beside that of the Bayes classifier.",
+        (*keys, "log-loss", "excess", "± excess", "accuracy", "Bayes accuracy"),
+        [
+            (
+                row.setting,
+                int(row.d),
+                int(row.n),
+                row.method,
+                *(_number(getattr(row, name)) for name in numbers),
+            )
+            for row in means.itertuples()
         ],
     )
 

@@ -11,16 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from missfit.networks.batch import fit_many
+from missfit.networks.estimator import NetworkEstimator
 from missfit.networks.process import load_trainer
-from missfit.networks.regressor import NetworkRegressor
 from missfit.study.data import DataSet, Parts
 from missfit.study.grid import Cell, resolved
 from missfit.study.imported import import_from
+from missfit.study.scores import scores
 from missfit.versions import versions
 
 LONGEST_MESSAGE = 500
@@ -49,9 +48,9 @@ def _fit_cell(cell: Cell, parts: Parts) -> dict:
             start = time.perf_counter()
             model.fit(parts.X_train, parts.y_train)
             seconds = time.perf_counter() - start
-            scores = _scores(model, parts)
+            found = scores(model, parts)
         note = _one_line(caught[0].message) if caught else ""
-        return _record(cell, note) | {"fit_seconds": seconds} | scores
+        return _record(cell, note) | {"fit_seconds": seconds} | found
     except Exception as error:
         return failure(cell, error)
 
@@ -108,10 +107,10 @@ def fit_networks(
 
 def _network_record(cell: Cell, model: Any, parts: Parts, seconds: float) -> dict:
     try:
-        scores = _scores(model, parts)
+        found = scores(model, parts)
     except Exception as error:
         return failure(cell, error)
-    return _record(cell, "") | {"fit_seconds": seconds, "device": device()} | scores
+    return _record(cell, "") | {"fit_seconds": seconds, "device": device()} | found
 
 
 class _Shares:
@@ -143,38 +142,7 @@ def _parts_of(data: Sequence[DataSet]) -> dict[DataSet, Parts]:
 
 def is_network(cell: Cell) -> bool:
     """Return whether the cell's estimator is trained in batches with others."""
-    return issubclass(resolved(cell.method.estimator), NetworkRegressor)
-
-
-def _scores(model: Any, parts: Parts) -> dict[str, dict[str, float]]:
-    scores = {}
-    for split, X, y in (
-        ("train", parts.X_train, parts.y_train),
-        ("test", parts.X_test, parts.y_test),
-    ):
-        start = time.perf_counter()
-        predicted = np.asarray(model.predict(X), dtype=float)
-        seconds = time.perf_counter() - start
-        scores[split] = _score(y, predicted) | {"seconds": seconds}
-    if parts.bayes is not None:
-        scores["test"]["bayes_r2"] = _score(parts.y_test, parts.bayes)["r2"]
-    return scores
-
-
-def _score(y: NDArray, predicted: NDArray) -> dict[str, float]:
-    """Return the MSE, and R2 = 1 - MSE / variance of y over the same rows."""
-    predicted = predicted.reshape(len(predicted), -1)
-    if predicted.shape != (len(y), 1):
-        raise ValueError(
-            f"predictions of shape {predicted.shape} for {len(y)} rows; one number "
-            "per row is needed."
-        )
-    if not np.isfinite(predicted).all():
-        bad = int((~np.isfinite(predicted)).sum())
-        raise ValueError(f"{bad} of {len(y)} predictions are not finite.")
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        mse = float(np.mean((y - predicted[:, 0]) ** 2))
-        return {"mse": mse, "r2": float(1 - mse / np.var(y))}
+    return issubclass(resolved(cell.method.estimator), NetworkEstimator)
 
 
 def failure(cell: Cell, error: BaseException | str) -> dict:

@@ -12,7 +12,7 @@ import fnmatch
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from missfit.study.imported import (
 )
 
 FORMAT = 1  # version of the keys: raise it when the meaning of a cell changes
-FIGURES = (1, 2, 3, 4)
+FIGURES = (1, 2, 3, 4, 5)  # four of the paper, and the one of classes
 EXAMPLE = "sklearn.ensemble.RandomForestRegressor"
 
 
@@ -41,7 +41,8 @@ class Method:
     estimator : str
         The import path of a class with fit and predict.
     parameters : str
-        Keyword arguments, as JSON with sorted keys.
+        Keyword arguments, as JSON with sorted keys. A table with the key "class" stands
+        for an object of that class, which its key "parameters" is given to.
     settings, d, rows : tuple or None
         The method is run only on these; None means everywhere.
     """
@@ -64,7 +65,8 @@ class Method:
 
     def build(self, seed: int | None = None) -> Any:
         """Return the estimator, with ``seed`` as random_state if none is given."""
-        model = resolved(self.estimator)(**json.loads(self.parameters))
+        given = json.loads(self.parameters)
+        model = resolved(self.estimator)(**made(given))
         settable = getattr(model, "get_params", dict)()
         if (
             seed is not None
@@ -83,11 +85,12 @@ class Method:
 
     def check(self) -> None:
         """Raise where the estimator could not be built, without calling it."""
-        check_call(
-            f"method {self.name!r}: {self.estimator}",
-            resolved(self.estimator),
-            json.loads(self.parameters),
-        )
+        given = json.loads(self.parameters)
+        what = f"method {self.name!r}"
+        check_call(f"{what}: {self.estimator}", resolved(self.estimator), given)
+        for inner in _inner_objects(given):
+            arguments = inner.get("parameters", {})
+            check_call(f"{what}: {inner['class']}", _inner_class(inner), arguments)
 
 
 def resolved(path: str) -> type:
@@ -97,6 +100,37 @@ def resolved(path: str) -> type:
     'EMLR'
     """
     return class_with(path, ("fit", "predict"), "estimator", EXAMPLE)
+
+
+def made(value: Any) -> Any:
+    """Return parameters in which tables that stand for an object are that object.
+
+    >>> made({"estimator": {"class": "missfit.EMLR"}, "alpha": 1})
+    {'estimator': EMLR(), 'alpha': 1}
+    """
+    if isinstance(value, list):
+        return [made(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "class" in value:
+        return _inner_class(value)(**made(value.get("parameters", {})))
+    return {name: made(item) for name, item in value.items()}
+
+
+def _inner_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the tables that stand for an object, from the outside to the inside."""
+    if isinstance(value, dict):
+        if "class" in value:
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _inner_objects(item)
+
+
+def _inner_class(value: dict[str, Any]) -> type:
+    """Return the class of an object inside the parameters; it is not called."""
+    return class_with(str(value["class"]), ("fit",), "class", "missfit.EMLR")
 
 
 @dataclass(frozen=True)
@@ -134,7 +168,7 @@ class Study:
     data : tuple of DataSet
     methods : tuple of Method
     figures : tuple of int
-        Which of the paper's figures to draw.
+        Which figures to draw: 1 to 4 are the paper's, 5 is that of classes.
     folder : str or None
         The folder from which the study's own modules are imported.
     """

@@ -39,8 +39,14 @@ COLUMNS = (
     "device",
     "key",
     "bayes_r2",
+    "log_loss",
+    "accuracy",
+    "bayes_log_loss",
+    "bayes_accuracy",
 )
-LATER = ("bayes_r2",)  # columns that tables of older versions do not have
+# columns that tables of older versions do not have
+LATER = ("bayes_r2", "log_loss", "accuracy", "bayes_log_loss", "bayes_accuracy")
+SCORES = ("mse", "r2", *LATER)
 SECONDS = ("fit_seconds", "predict_seconds")  # the columns that differ between runs
 ORDER = ["setting", "d", "n", "method", "repetition", "split"]
 SPLITS = ("test", "train")
@@ -139,10 +145,8 @@ def _rows(cell: Cell, record: Record) -> Iterable[Record]:
         scores = record.get(split, {})
         yield common | {
             "split": split,
-            "mse": scores.get("mse", float("nan")),
-            "r2": scores.get("r2", float("nan")),
             "predict_seconds": scores.get("seconds", float("nan")),
-            "bayes_r2": scores.get("bayes_r2", float("nan")),
+            **{name: scores.get(name, float("nan")) for name in SCORES},
         }
 
 

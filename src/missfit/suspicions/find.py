@@ -12,7 +12,7 @@ from missfit.suspicions.look import look_at
 from missfit.suspicions.order import time_order
 from missfit.suspicions.sentinels import sentinels
 from missfit.suspicions.suspicion import Suspicion
-from missfit.suspicions.target import classes, tails
+from missfit.suspicions.target import rare_classes, tails, two_values
 from missfit.suspicions.useless import (
     constants,
     empties,
@@ -54,7 +54,8 @@ def find_suspicions(
     return [
         *leaks(look, names, in_time),
         *mask_leaks(look),
-        *classes(look),
+        *two_values(look),
+        *rare_classes(look),
         *times,
         *groups,
         *sentinels(look),

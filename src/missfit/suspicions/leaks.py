@@ -1,6 +1,12 @@
-"""Columns that know the target: by their values, or by where they are missing."""
+"""Columns that know the target: by their values, or by where they are missing.
+
+How well a column knows a number is told by R2. How well it knows a class is told by the
+AUC of each class against the others; 2 AUC - 1 is 0 by chance and 1 at best, like R2.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,11 +14,17 @@ from scipy.stats import rankdata
 
 from missfit.suspicions.look import Feature, Look
 from missfit.suspicions.names import is_counter
-from missfit.suspicions.one_column import level_r2, neighbour_r2
+from missfit.suspicions.one_column import (
+    level_auc,
+    level_r2,
+    neighbour_auc,
+    neighbour_r2,
+    separation,
+)
 from missfit.suspicions.suspicion import Remedy, Suspicion
 from missfit.tables.columns import shown
 
-LEAK = 0.98  # R2 of one column from which it is hardly an honest measurement
+LEAK = 0.98  # R2, or 2 AUC - 1, of a column that is hardly an honest measurement
 # What a leak leaves unexplained is less than this share of what the best other column
 # leaves: in a table of physics every column may explain 98 %.
 FAR_ABOVE = 0.25
@@ -56,18 +68,36 @@ def leaks(
 
 
 def _r2(feature: Feature, look: Look) -> float:
-    """Return R2 of the ranks of the target by one column, where it has a value."""
+    """Return how well one column knows the target, where it has a value."""
     rows = feature.known
     values, _ = feature.distinct
     if len(rows) < FEWEST or len(values) < 2 or feature.kind == "date":
         return 0.0
-    y = look.rank[rows]
-    if feature.kind == "category":
-        is_small = len(values) <= FEW_LEVELS
-        return level_r2(feature.codes[rows], y) if is_small else 0.0
+    is_category = feature.kind == "category"
+    if is_category and len(values) > FEW_LEVELS:
+        return 0.0
     if is_counter(feature, look.n_rows):  # a smooth series is not told by its index
         return 0.0
-    return neighbour_r2(feature.values[rows], y)
+    if look.code is not None:
+        return _gini(feature, rows, look.code[rows])
+    if is_category:
+        return level_r2(feature.codes[rows], look.rank[rows])
+    return neighbour_r2(feature.values[rows], look.rank[rows])
+
+
+def _gini(feature: Feature, rows: NDArray[np.intp], code: NDArray[np.intp]) -> float:
+    """Return 2 AUC - 1 of a column, over the classes by their shares of the rows."""
+    share = np.bincount(code) / len(code)
+    if len(share) == 2:
+        share = np.array([0.0, 1.0])
+    total = 0.0
+    for k in np.flatnonzero(share):
+        if feature.kind == "category":
+            auc = level_auc(feature.codes[rows], code == k)
+        else:
+            auc = neighbour_auc(feature.values[rows], code == k)
+        total += share[k] * (2 * auc - 1)
+    return total
 
 
 def _follows(feature: Feature, look: Look, in_time: NDArray[np.intp]) -> bool:
@@ -88,15 +118,24 @@ def _follows(feature: Feature, look: Look, in_time: NDArray[np.intp]) -> bool:
 
 
 def _leak(feature: Feature, r2: float, others: float, look: Look) -> Suspicion:
-    best = f"; no other column explains more than {max(others, 0.0):.0%}"
-    rest = best if len(look.features) > 1 else ""
-    where = "" if not feature.missing.any() else " where it is known"
+    name, target = shown(feature.name), shown(look.target)
+    best, where = max(others, 0.0), ""
+    if feature.missing.any():
+        where = " where it is known"
+    if look.code is None:
+        share = _below_all(r2)
+        found = f"{name} alone explains {share} of the ranks of {target}{where}"
+        rest = f"; no other column explains more than {best:.0%}"
+    else:
+        auc = _below_all((1 + r2) / 2)
+        found = f"{name} alone tells the classes of {target} apart{where}, with an AUC"
+        found += f" of {auc}"
+        rest = f"; no other column has more than {(1 + best) / 2:.0%}"
     return Suspicion(
         "leak",
         (feature.name,),
-        f"{shown(feature.name)} alone explains {_below_all(r2)} of the ranks of "
-        f"{shown(look.target)}{where}{rest}. Will it be known before "
-        f"{shown(look.target)} is? If not, the scores below are too good to be true.",
+        f"{found}{rest if len(look.features) > 1 else ''}. Will it be known before "
+        f"{target} is? If not, the scores below are too good to be true.",
         Remedy("drop", (feature.name,)),
     )
 
@@ -116,27 +155,46 @@ def mask_leaks(look: Look) -> list[Suspicion]:
     The evidence is the AUC: how often a row that misses the value has a larger target
     than a row that has it.
     """
-    rank = rankdata(look.y)
     found = []
     for feature in look.features:
-        n_missing, n_known = int(feature.missing.sum()), len(feature.known)
-        if min(n_missing, n_known) < FEWEST_ON_A_SIDE:
+        if min(int(feature.missing.sum()), len(feature.known)) < FEWEST_ON_A_SIDE:
             continue
-        above = rank[feature.missing].mean() - (n_missing + 1) / 2
-        auc = float(above / n_known)
-        if max(auc, 1 - auc) > SEPARATED:
-            found.append(_mask_leak(feature, auc, look))
+        for y in _sides(look):
+            auc = separation(y, feature.missing)
+            if max(auc, 1 - auc) > SEPARATED:
+                found.append(_mask_leak(feature, auc, y, look))
+                break
     return found
 
 
-def _mask_leak(feature: Feature, auc: float, look: Look) -> Suspicion:
-    side = "larger" if auc > 0.5 else "smaller"
+def _sides(look: Look) -> Iterator[NDArray[np.float64]]:
+    """Yield the target, or where more than two classes are each of them."""
+    if look.code is None or len(look.classes) == 2:
+        yield look.y
+        return
+    for k in range(len(look.classes)):
+        yield (look.code == k).astype(float)
+
+
+def _mask_leak(
+    feature: Feature, auc: float, y: NDArray[np.float64], look: Look
+) -> Suspicion:
+    where = (
+        f"where {shown(feature.name)} is missing ({feature.missing.sum():,} of "
+        f"{look.of}), {shown(look.target)} is "
+    )
+    if look.code is None:
+        side = "larger" if auc > 0.5 else "smaller"
+        said = f"{side} than elsewhere in {_below_all(max(auc, 1 - auc))} of all pairs"
+        said += " of rows"
+    else:
+        label = shown(look.classes[int(look.code[y > 0][0])])
+        there, elsewhere = y[feature.missing].mean(), y[feature.known].mean()
+        said = f"{label} in {there:.1%} of the rows, elsewhere in {elsewhere:.1%}"
     return Suspicion(
         "leak by missing values",
         (feature.name,),
-        f"where {shown(feature.name)} is missing ({feature.missing.sum():,} of "
-        f"{look.of}), {shown(look.target)} is {side} than elsewhere in "
-        f"{_below_all(max(auc, 1 - auc))} of all pairs of rows. Was the value left "
-        "empty because of the outcome? Then it is not known when you predict.",
+        f"{where}{said}. Was the value left empty because of the outcome? Then it is "
+        "not known when you predict.",
         Remedy("drop", (feature.name,)),
     )

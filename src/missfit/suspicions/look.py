@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from missfit.tables.column_reading import ColumnReading
 from missfit.tables.columns import pandas_column
 from missfit.tables.options import ReadOptions
 from missfit.tables.reading import Reading
+from missfit.tables.target import Label
 from missfit.tables.training import TrainingTable
 
 MOST_ROWS = 20_000
@@ -38,15 +39,16 @@ class Feature:
         are missing.
     levels : list of str
         The levels of a category; empty for other kinds.
-    sentinels : tuple of float
-        Numbers that stood for a missing value, and are missing in ``values``.
+    sentinels : mapping of str to int
+        Numbers that stood for a missing value, as they are written, and the rows of the
+        table that had each. They are missing in ``values``.
     """
 
     name: str
     kind: str
     values: NDArray[np.float64]
     levels: list[str]
-    sentinels: tuple[float, ...] = ()
+    sentinels: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
@@ -99,15 +101,23 @@ class Look:
     ----------
     features : list of Feature
     y : ndarray of shape (n,)
+        The target; where it is a class, 1 for the second of two classes, or for the
+        most frequent one of more, and 0 for the others.
     target : str
     n_rows : int
         The number of rows of the whole table.
+    code : int ndarray of shape (n,), optional
+        The place of each row's class; None where the target is a number.
+    classes : tuple
+        The labels of the classes.
     """
 
     features: list[Feature]
     y: NDArray[np.float64]
     target: str
     n_rows: int
+    code: NDArray[np.intp] | None = None
+    classes: tuple[Label, ...] = ()
 
     @cached_property
     def rank(self) -> NDArray[np.float64]:
@@ -158,7 +168,12 @@ def look_at(table: TrainingTable, categorical: Sequence[str], seed: int) -> Look
         read_feature(frame.iloc[:, j], by_name[str(name)])
         for j, name in enumerate(frame.columns)
     ]
-    return Look(features, table.y[rows], table.target, n)
+    if table.classes is None:
+        return Look(features, table.y[rows], table.target, n)
+    code = table.y[rows].astype(np.intp)
+    told = 1 if len(table.classes) == 2 else int(np.bincount(code).argmax())
+    y = (code == told).astype(float)
+    return Look(features, y, table.target, n, code, table.classes)
 
 
 def read_feature(series: Any, reading: ColumnReading) -> Feature:
@@ -167,7 +182,9 @@ def read_feature(series: Any, reading: ColumnReading) -> Feature:
     column = pandas_column(series, name)
     if kind in ("number", "boolean", "date", "empty"):
         values = reading.numbers(column).values
-        return Feature(name, kind, values, [], reading.sentinels)
+        marks = map(reading.shown_as, reading.sentinels)
+        sentinels = dict(zip(marks, reading.sentinel_rows, strict=False))
+        return Feature(name, kind, values, [], sentinels)
     column = column.as_objects()
     levels = reading.levels(column)
     distinct = [level for level in dict.fromkeys(levels) if level is not None]

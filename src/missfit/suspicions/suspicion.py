@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from missfit.tables.columns import shown
 
 # What can be done. Each way of calling missfit has its own words for it.
-REMEDIES = ("drop", "group", "time", "log")
+REMEDIES = ("drop", "group", "time", "log", "keep", "task")
 MOST_NAMES = 5  # of the columns that a sentence lists
 
 
@@ -20,9 +20,11 @@ class Remedy:
     ----------
     action : str
         "drop" the columns; take the column as the "group" or the "time" of the rows;
-        predict the "log" of the target.
+        predict the "log" of the target; "keep" every number of the columns as it is;
+        set the "task".
     columns : tuple of str
-        The columns that it is about; empty where the table has no such column.
+        The columns that it is about; empty where the table has no such column. Of a
+        task it is the task to set.
     """
 
     action: str

@@ -1,4 +1,4 @@
-"""What is odd about the target: two values, or a long tail."""
+"""What is odd about the target: two values, rare classes, or a long tail."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ SKEWED = 2.0
 CALMED = 0.5  # what a logarithm leaves of the skewness, at most, to be worth it
 
 
-def classes(look: Look) -> list[Suspicion]:
-    """Return whether the target has two values."""
+FEWEST_OF_A_CLASS = 30  # rows: 6 in each of five folds
+MOST_OF_A_CLASS = 0.9  # share of the rows from which on accuracy tells little
+MOST_LISTED = 4  # rare classes that are named
+
+
+def two_values(look: Look) -> list[Suspicion]:
+    """Return whether a target that is predicted as a number has two values."""
     values = np.unique(look.y)
-    if len(values) != 2:
+    if look.code is not None or len(values) != 2:
         return []
     low, high = (f"{value:.10g}" for value in values)
     share = float((look.y == values[1]).mean())
@@ -32,16 +37,56 @@ def classes(look: Look) -> list[Suspicion]:
             "two classes",
             (),
             f"{shown(look.target)} has two values, {low} and {high} ({share:.0%} of "
-            f"the rows). missfit predicts numbers: {means}, R2 is the share of its "
-            "variance that is explained, and an interval says little.",
+            f"the rows), and is predicted as a number: {means}, R2 is the share of its "
+            "variance that is explained, and an interval says little. Are the two "
+            "values classes?",
+            Remedy("task", ("class",)),
         )
     ]
+
+
+def rare_classes(look: Look) -> list[Suspicion]:
+    """Return which classes have too few rows to learn, or so many that one is all."""
+    if look.code is None:
+        return []
+    count = np.bincount(look.code, minlength=len(look.classes))
+    share = count / len(look.y)
+    found = []
+    rare = [int(k) for k in np.argsort(count) if count[k] < FEWEST_OF_A_CLASS]
+    if rare:
+        named = [f"{shown(look.classes[k])} ({count[k]:,})" for k in rare[:MOST_LISTED]]
+        more = len(rare) - len(named)
+        names = ", ".join(named) + (f" and {more} more" if more > 0 else "")
+        found.append(
+            Suspicion(
+                "rare class",
+                (),
+                f"{len(rare)} of the {len(look.classes)} classes of "
+                f"{shown(look.target)} {'have' if len(rare) > 1 else 'has'} fewer than "
+                f"{FEWEST_OF_A_CLASS} of {look.of}: {names}. So few rows are hardly "
+                "enough to learn a class, or to judge how well it is predicted. Join "
+                "such classes with others, or collect more rows of them.",
+            )
+        )
+    top = int(share.argmax())
+    if share[top] >= MOST_OF_A_CLASS:
+        label = shown(look.classes[top])
+        found.append(
+            Suspicion(
+                "one class prevails",
+                (),
+                f"{shown(look.target)} is {label} in {share[top]:.1%} of the rows: to "
+                "say so always is right as often, whatever the accuracy of a "
+                "predictor. Look at log-loss and AUC instead.",
+            )
+        )
+    return found
 
 
 def tails(look: Look) -> list[Suspicion]:
     """Return whether the target is far from symmetric and its logarithm is not."""
     y = look.y - look.y.mean()
-    if look.is_two_valued or not y.any():
+    if look.code is not None or look.is_two_valued or not y.any():
         return []
     skewness = float(skew(y / np.abs(y).max()))
     if skewness < SKEWED or look.y.min() < 0:

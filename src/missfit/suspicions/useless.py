@@ -225,7 +225,9 @@ def same_rows(look: Look) -> list[Suspicion]:
     agree least must by themselves make repeats rare.
     """
     n = len(look.y)
-    _, target = np.unique(look.y, return_inverse=True)
+    target = look.code
+    if target is None:
+        _, target = np.unique(look.y, return_inverse=True)
     codes = [target, *(feature.codes for feature in look.features)]
     agree = sorted(float(((np.bincount(c) / n) ** 2).sum()) for c in codes)
     expected = n * (n - 1) / 2 * np.prod(agree[:3])

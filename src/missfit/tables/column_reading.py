@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import is_missing
-from missfit.tables.columns import DAY, Column, days_of_object, hours_of_object, shown
+from missfit.tables.columns import (
+    DAY,
+    Column,
+    count_of,
+    days_of_object,
+    hours_of_object,
+    shown,
+)
 from missfit.tables.date_text import ClockFormat, DateFormat
 from missfit.tables.marks import is_mark, is_mark_beside, is_sign, truth
 from missfit.tables.number_text import NumberFormat
@@ -28,7 +35,7 @@ class Misfits(NamedTuple):
     kind: str
     values: list[str]  # as they are shown
     rows: list[int]  # how many rows have each
-    first: list[int]  # the first row of each
+    first: list[int]  # the first row of each, counted from 0
     n_observed: int  # rows of the column that are not missing
 
     @property
@@ -54,7 +61,7 @@ class Misfits(NamedTuple):
     def __str__(self) -> str:
         total = self.n_rows
         some = [
-            f"{value} in row {first:,}"
+            f"{value} in row {first + 1:,}"  # row 1 is the first below the header
             + (f" and {rows - 1:,} more" if rows > 1 else "")
             for value, rows, first in zip(
                 self.values[:MOST_SHOWN], self.rows, self.first, strict=False
@@ -95,10 +102,12 @@ class ColumnReading:
     missing : int
         How many values were missing, with those taken as missing.
     notes : tuple of str
-        What a reader of the table should know, as sentences without a full stop.
+        What else a reader of the table should know, as sentences without a full stop.
     spellings : mapping of str to str
         Of levels that are written in several ways, such as Paris and PARIS: the most
         frequent way, by the level in small letters.
+    sentinel_rows : tuple of int
+        How many rows had each of the sentinels.
     """
 
     name: str
@@ -110,6 +119,7 @@ class ColumnReading:
     missing: int = 0
     notes: tuple[str, ...] = ()
     spellings: Mapping[str, str] = field(default_factory=dict)
+    sentinel_rows: tuple[int, ...] = ()
 
     def describe(self) -> str:
         """Return the kind, and how it is written.
@@ -119,6 +129,27 @@ class ColumnReading:
         """
         how = self.format.describe() if self.format else ""
         return f"{self.kind}, {how}" if how else self.kind
+
+    def sentinel_notes(self) -> list[str]:
+        """Return which numbers were taken as missing, and in how many rows."""
+        found = zip(self.sentinels, self.sentinel_rows, strict=False)
+        return [
+            f"{self.shown_as(value)} taken as missing in {count_of(n, 'row')}"
+            for value, n in found
+        ]
+
+    def shown_as(self, value: float) -> str:
+        """Return a number of this column as a person would write it.
+
+        >>> ColumnReading("sold", "date").shown_as(365.25)
+        '1971-01-01T06:00:00'
+        """
+        if self.kind == "date":
+            when = np.datetime64(round(value * 86_400), "s")
+            return str(when).replace("T00:00:00", "")
+        if self.kind == "boolean":
+            return "yes" if value else "no"
+        return f"{value:.10g}"
 
     def is_mark(self, text: str) -> bool:
         """Whether a text stands for a missing value in this column."""

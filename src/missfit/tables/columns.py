@@ -57,7 +57,7 @@ class Column(NamedTuple):
     def where(self, distinct: int) -> str:
         """Where a distinct value stands, for a message."""
         rows = np.flatnonzero(self.codes == distinct)
-        return f"{len(rows)} of {len(self.codes)} rows, first row {rows[0]}"
+        return f"{len(rows)} of {len(self.codes)} rows, first row {rows[0] + 1:,}"
 
 
 def pandas_column(series: Any, name: str) -> Column:
@@ -175,6 +175,15 @@ def _text(value: Any) -> str:
     if isinstance(value, Real) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
+
+
+def count_of(n: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> count_of(1, "row"), count_of(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def shown(value: Any) -> str:

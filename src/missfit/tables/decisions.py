@@ -37,10 +37,11 @@ COMPACT = DateFormat(("%Y%m%d",))  # 20200131
 
 @dataclass(frozen=True)
 class Hints:
-    """What other columns, or the file, say about writings that can be read two ways."""
+    """What other columns, or the file, say about a column that can be read two ways."""
 
     decimal: str = ""  # "." or ","
     first: str = ""  # "%d" or "%m", what comes first in dates
+    target: str = ""  # the column to predict: its numbers are no ids
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def decide(
     name : str
     said : str
         What the user says that it holds: "number", "category", "date" or "text".
+        Where it is "number" or "date", no value is taken for a sentinel.
     marks : sequence of str
         Texts that the user says are missing.
     hints : Hints, optional
@@ -89,31 +91,36 @@ def decide(
         return Decision(completed(replace(start, kind="empty"), column))
     if column.categorical and not said:
         return Decision(completed(start, column))
+    hints = hints or Hints()
     if column.typed:
-        return Decision(completed(_typed(start, column, said), column))
+        is_target = name == hints.target
+        return Decision(completed(_typed(start, column, said, is_target), column))
     distinct = Distinct.of(column, marks)
     if not distinct.values:
         return Decision(completed(replace(start, kind="empty"), column))
     _refuse_strange(distinct, column, name)
-    found = _candidate(start, distinct, said, hints or Hints())
+    found = _candidate(start, distinct, said, hints)
     if found is not None:
         numbers = distinct.all_of(found.numbers)
-        return Decision(completed(found.reading, column, numbers), found.guessed)
+        reading = completed(found.reading, column, numbers, as_said=bool(said))
+        return Decision(reading, found.guessed)
     if said:
         raise TableError(_forced(start, column, distinct, said), column=name, role="as")
     return Decision(completed(_category(start, distinct, many), column))
 
 
-def _typed(start: ColumnReading, column: Column, said: str) -> ColumnReading:
+def _typed(
+    start: ColumnReading, column: Column, said: str, is_target: bool
+) -> ColumnReading:
     """Decide on a column whose type says what it holds."""
     values = column.values[~column.missing]
     if column.typed == "M":
         days = values.astype("datetime64[D]").astype(np.int64)
-        found = sentinels_of(days, dates=True)
+        found = () if said else sentinels_of(days, dates=True)
         return replace(start, kind="date", sentinels=found)
     if column.typed == "b":
         return replace(start, kind="number" if said else "boolean")
-    if said != "number" and _are_compact(values):
+    if said != "number" and not is_target and _are_compact(values):
         return replace(start, kind="date", format=COMPACT)
     if said == "date":
         raise TableError(
@@ -122,9 +129,11 @@ def _typed(start: ColumnReading, column: Column, said: str) -> ColumnReading:
             column=start.name,
             role="as",
         )
-    if not said and is_code_name(start.name) and is_whole(values):
+    if said:
+        return replace(start, kind="number")
+    if not is_target and is_code_name(start.name) and is_whole(values):
         return start
-    if not said and are_ids(values, start.name):
+    if not is_target and are_ids(values, start.name):
         return replace(start, kind="identifier")
     finite = values if values.dtype.kind in "iu" else values[np.isfinite(values)]
     return replace(start, kind="number", sentinels=sentinels_of(finite))

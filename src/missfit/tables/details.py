@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from missfit.tables.arrays import is_missing
 from missfit.tables.column_reading import ColumnReading, Numbers
-from missfit.tables.columns import Column, shown
+from missfit.tables.columns import Column, count_of, shown
 from missfit.tables.marks import is_mark, is_sign
 from missfit.tables.sentinels import Pile, sentinels_in
 
@@ -57,7 +57,11 @@ class Distinct:
 
 
 def completed(
-    reading: ColumnReading, column: Column, numbers: NDArray[np.float64] | None = None
+    reading: ColumnReading,
+    column: Column,
+    numbers: NDArray[np.float64] | None = None,
+    *,
+    as_said: bool = False,
 ) -> ColumnReading:
     """Return a reading with its sentinels, missing values, an example and notes.
 
@@ -67,9 +71,11 @@ def completed(
     column : Column
     numbers : ndarray, optional
         The distinct values of a column of objects as numbers.
+    as_said : bool
+        Whether a user says what the column holds, so that no number is a sentinel.
     """
     if reading.kind in ("number", "date", "boolean"):
-        return _completed_numbers(reading, column, numbers)
+        return _completed_numbers(reading, column, numbers, as_said)
     if reading.kind == "category":
         reading = _with_spellings(reading, column.as_objects())
     seen = np.flatnonzero(reading.seen(column)) if reading.kind != "empty" else []
@@ -78,7 +84,7 @@ def completed(
     example = _written(column, int(seen[0])) if len(seen) else ""
     if reading.kind == "category" and example:
         levels = set(reading.levels(column.as_objects())) - {None}
-        example = f"{example} ({_count(len(levels), 'level')})"
+        example = f"{example} ({count_of(len(levels), 'level')})"
     return replace(reading, example=example, missing=len(column.missing) - len(seen))
 
 
@@ -93,13 +99,16 @@ def _with_spellings(reading: ColumnReading, column: Column) -> ColumnReading:
         return reading
     same = {folded: found.most_common(1)[0][0] for folded, found in several.items()}
     some = ", ".join(map(shown, next(iter(several.values()))))
-    what = _count(len(same), "level")
+    what = count_of(len(same), "level")
     note = f"{what} written in several ways, such as {some}, put together"
     return replace(reading, spellings=same, notes=(*reading.notes, note))
 
 
 def _completed_numbers(
-    reading: ColumnReading, column: Column, numbers: NDArray[np.float64] | None
+    reading: ColumnReading,
+    column: Column,
+    numbers: NDArray[np.float64] | None,
+    as_said: bool,
 ) -> ColumnReading:
     notes = list(reading.notes)
     if numbers is None:
@@ -109,13 +118,10 @@ def _completed_numbers(
         reading = replace(reading, marks=marks)
         lost = np.array([_is_lost(reading, value) for value in column.values])
         whole = reading.rows(column, numbers, lost)
-        reading = replace(reading, sentinels=_sentinels(reading, column, numbers))
+        found = () if as_said else _sentinels(reading, column, numbers)
+        reading = replace(reading, sentinels=found)
         notes += _marks_found(reading, column)
-    notes += [
-        f"{_shown_as(reading, value)} taken as missing in "
-        f"{_count(int((whole.values == value).sum()), 'row')}"
-        for value in reading.sentinels
-    ]
+    rows = tuple(int((whole.values == value).sum()) for value in reading.sentinels)
     misfits = reading.misfits(column, whole.unfit)
     notes += [f"{misfits} taken as missing"] if misfits else []
     missing = np.isnan(whole.values) | np.isin(whole.values, reading.sentinels)
@@ -126,6 +132,7 @@ def _completed_numbers(
         example=_example(reading, column, whole, int(np.argmin(missing))),
         missing=int(missing.sum()),
         notes=tuple(notes),
+        sentinel_rows=rows,
     )
 
 
@@ -151,7 +158,7 @@ def _is_lost(reading: ColumnReading, value: Any) -> bool:
 
 def _example(reading: ColumnReading, column: Column, whole: Numbers, row: int) -> str:
     """Return a value as it is written, and as it is read where this differs."""
-    written, read = _written(column, row), _shown_as(reading, whole.values[row])
+    written, read = _written(column, row), reading.shown_as(whole.values[row])
     return written if read == written else f"{written} = {read}"
 
 
@@ -162,16 +169,6 @@ def _written(column: Column, row: int) -> str:
         return str(value.astype("datetime64[s]")).replace("T00:00:00", "")
     text = f"{value:.10g}" if isinstance(value, float) else str(value).strip()
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _shown_as(reading: ColumnReading, value: float) -> str:
-    """Return a number as it was read."""
-    if reading.kind == "date":
-        when = np.datetime64(round(value * 86_400), "s")
-        return str(when).replace("T00:00:00", "")
-    if reading.kind == "boolean":
-        return "yes" if value else "no"
-    return f"{value:.10g}"
 
 
 def _sentinels(
@@ -191,7 +188,7 @@ def _marks_found(reading: ColumnReading, column: Column) -> list[str]:
     """Say which words were taken as missing that are levels in other columns."""
     rows = column.counts()
     found = [
-        f"{shown(value)} in {_count(rows[k], 'row')}"
+        f"{shown(value)} in {count_of(rows[k], 'row')}"
         for k, value in enumerate(column.values)
         if isinstance(value, str)
         and reading.is_mark(value)
@@ -200,12 +197,3 @@ def _marks_found(reading: ColumnReading, column: Column) -> list[str]:
     more = len(found) - MOST_MARKS
     some = ", ".join(found[:MOST_MARKS]) + (f" and {more} more" if more > 0 else "")
     return [f"{some} taken as missing"] if found else []
-
-
-def _count(n: int, noun: str) -> str:
-    """Return a number of things in words.
-
-    >>> _count(1, "row"), _count(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

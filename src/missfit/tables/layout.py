@@ -76,18 +76,35 @@ def _header_place(rows: Sequence[Row], filled: list[tuple[int, int]]) -> int:
     """Return the place of the first row that is no title, remark or date of a report.
 
     Such a row fills one value where the others fill several (or two, as in "Date:
-    2024-01-01", where they fill at least five), and a row of names comes after it.
+    2024-01-01", where they fill at least five), and a row of names comes after it. A
+    row of titles, each above several columns, fills at most half of what the row of
+    names fills that comes next.
     """
     first = filled[0][0]
     counts = Counter(n for _, n in filled)
     usual = max(counts, key=lambda n: (counts[n], n))
-    for place, n in filled:
+    for k, (place, n) in enumerate(filled):
         if n > (2 if usual >= 5 else 1) or usual <= n:
+            if _is_above_names(rows, filled[k : k + 2]):
+                continue
             names = rows[place]
             if place == first or not any(NUMBER.fullmatch(name) for name in names):
                 return place
             return first
     return first
+
+
+def _is_above_names(rows: Sequence[Row], two: Sequence[tuple[int, int]]) -> bool:
+    """Whether the first of two rows holds titles of several columns each, not names.
+
+    The second holds the names, and numbers stand below it.
+    """
+    if len(two) < 2 or 2 * two[0][1] > two[1][1]:
+        return False
+    titles, names = (rows[place] for place, _ in two)
+    if any(NUMBER.fullmatch(value) for value in (*titles, *names)):
+        return False
+    return any(NUMBER.fullmatch(value) for value in [*rows, []][two[1][0] + 1])
 
 
 def _skipped(rows: Sequence[Row], place: int, line: str) -> list[str]:

@@ -10,6 +10,7 @@ from missfit.tables.columns import shown
 from missfit.tables.problems import TableError
 
 KINDS = ("number", "category", "date", "text", "drop")
+TASKS = ("number", "class")
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,11 +24,14 @@ class ReadOptions:
     encoding : str, optional
         The encoding of a text file; found by trial if None.
     sheet : str, optional
-        The sheet of a workbook; the first one if None.
+        The sheet of a workbook; the first one with a table if None.
     kinds : mapping of str to str
         What some columns hold, one of `KINDS` each, whatever they look like.
     drop : tuple of str
         Columns that are left out, one by one or several as "a,b".
+    task : str, optional
+        What the target is: a "number" or a "class". If None, text, truth values and
+        few whole numbers are classes.
 
     Examples
     --------
@@ -43,12 +47,14 @@ class ReadOptions:
     sheet: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
+    task: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("na", "drop"):
             object.__setattr__(self, name, _texts(getattr(self, name), name))
         object.__setattr__(self, "kinds", dict(self.kinds))
         _check_encoding(self.encoding)
+        _check_task(self.task)
         for column, kind in self.kinds.items():
             _check_kind(column, kind, self.drop)
 
@@ -105,6 +111,15 @@ def _check_encoding(encoding: str | None) -> None:
         column=encoding,
         role="encoding",
     )
+
+
+def _check_task(task: str | None) -> None:
+    if task is not None and task not in TASKS:
+        raise TableError(
+            f"{shown(task)} is no task; choose one of {' and '.join(TASKS)}.",
+            column=task,
+            role="task",
+        )
 
 
 def _check_kind(column: str, kind: str, drop: tuple[str, ...]) -> None:

@@ -121,7 +121,7 @@ def existing_place(path: str | Path) -> Path:
     return path
 
 
-def refuse_duplicates(names: Sequence[str], path: Path) -> None:
+def refuse_duplicates(names: Sequence[str], path: Path | str) -> None:
     """Raise where two columns of a table have one name."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

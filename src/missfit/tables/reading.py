@@ -123,7 +123,11 @@ class Reading:
 
     def notes(self) -> list[str]:
         """Return what a reader of the table should know of its columns."""
-        return [f"{one.name}: {note}" for one in self.columns for note in one.notes]
+        return [
+            f"{one.name}: {note}"
+            for one in self.columns
+            for note in (*one.notes, *one.sentinel_notes())
+        ]
 
     def table(self) -> str:
         """Return a line for each column: its name, kind, an example, what is missing.
@@ -305,7 +309,7 @@ def _typed_values(kind: str, numbers: Any) -> Any:
 
 def _says_something(one: ColumnReading) -> bool:
     plain = one.kind in ("number", "category") and one.format is None
-    return bool(one.notes) or not plain
+    return bool(one.notes or one.sentinels) or not plain
 
 
 def _cut(text: str) -> str:

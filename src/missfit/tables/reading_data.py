@@ -13,6 +13,7 @@ from missfit.tables.date_text import FORMATS, ClockFormat, DateFormat
 from missfit.tables.number_text import NumberFormat
 
 FORMAT_NAMES = {NumberFormat: "number", DateFormat: "date", ClockFormat: "clock"}
+ROWS = "sentinel_rows"  # which files of earlier versions do not have
 KIND_OF_FORMAT = {"number": "number", "date": "date", "clock": "number"}
 
 
@@ -24,7 +25,8 @@ def column_data(one: ColumnReading) -> dict[str, Any]:
         plain["format"] |= _plain(asdict(one.format))
     plain |= {"marks": list(one.marks), "sentinels": list(one.sentinels)}
     plain |= {"example": one.example, "missing": one.missing}
-    return {**plain, "notes": list(one.notes), "spellings": dict(one.spellings)}
+    plain |= {"notes": list(one.notes), "spellings": dict(one.spellings)}
+    return {**plain, ROWS: list(one.sentinel_rows)}
 
 
 def column_from_data(plain: Any) -> ColumnReading:
@@ -49,6 +51,7 @@ def column_from_data(plain: Any) -> ColumnReading:
         missing,
         tuple(_text(note) for note in _list(plain, "notes")),
         {_text(one): _text(other) for one, other in spellings.items()},
+        tuple(int(_number(n)) for n in _list({ROWS: [], **plain}, ROWS)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.tables.columns import shown
+from missfit.tables.columns import count_of, shown
 from missfit.tables.csv_layout import csv_layout
 from missfit.tables.csv_rows import line_of, text_batches
 from missfit.tables.marks import EVERYWHERE
@@ -22,7 +22,9 @@ from missfit.tables.text_columns import arrow_functions, numbers_of_text, typed_
 MOST_COLUMNS = 30_000
 # in the last row of many spreadsheets
 SUMS = {"total", "totals", "sum", "sums", "summe", "gesamt", "somme", "totale", "suma"}
-SUMS |= {"grand total", "total général", "gran total"}
+SUMS |= {"grand total", "total général", "gran total", "average", "mean", "avg"}
+SUMS |= {"durchschnitt", "mittelwert", "moyenne", "promedio", "media"}
+MOST_LAST = 4  # rows at the end among which it is looked for
 # columns, marks of missing values, problems, whether all rows are wanted at once ->
 # record batches of Arrow, all of text
 Batches = Callable[[Sequence[str], Sequence[str], Problems, bool], Iterator[Any]]
@@ -91,23 +93,42 @@ def text_chunks(
 
 
 def _without_sums(batches: list[Any], problems: Problems) -> list[Any]:
-    """Leave out a last row that says that it is the sum of the others."""
+    """Leave out a last row that says that it is the sum of the others.
+
+    Means and remarks may stand below it.
+    """
     import pyarrow as pa
 
-    pc = arrow_functions()
-
     rows = pa.Table.from_batches(batches)
-    last = rows.slice(len(rows) - 1).to_pylist()[0]
-    for name, value in last.items():
-        if value and value.strip().rstrip(":").casefold() in SUMS:
-            if pc.sum(pc.equal(rows.column(name), value)).as_py() > 1:  # a category
-                continue
+    last = rows.slice(max(0, len(rows) - MOST_LAST)).to_pylist()
+    for k, row in enumerate(last):
+        name = _sum_column(row, rows)
+        if name and all(_is_remark(other, rows) for other in last[k + 1 :]):
+            n_below = len(last) - k - 1
+            below = f", with {count_of(n_below, 'row')} below it" if n_below else ""
+            what = "the last row" if not n_below else "a row near the end"
             problems.note(
-                f"the last row, with {shown(value)} in column {shown(name)}, is taken "
-                "as a sum of the others and left out"
+                f"{what}, with {shown(row[name])} in column {shown(name)}, is taken as "
+                f"a sum of the others and left out{below}"
             )
-            return rows.slice(0, len(rows) - 1).to_batches() or batches
+            return rows.slice(0, len(rows) - n_below - 1).to_batches() or batches
     return batches
+
+
+def _sum_column(row: dict[str, str | None], rows: Any) -> str:
+    """Return the column in which a row says that it is a sum, "" without one."""
+    pc = arrow_functions()
+    for name, value in row.items():
+        is_sum = (value or "").strip().rstrip(":").casefold() in SUMS
+        if is_sum and pc.sum(pc.equal(rows.column(name), value)).as_py() == 1:
+            return name  # a word that is repeated is a category
+    return ""
+
+
+def _is_remark(row: dict[str, str | None], rows: Any) -> bool:
+    """Whether a row below a sum is another one, or hardly holds anything."""
+    n_filled = sum(value is not None and bool(value.strip()) for value in row.values())
+    return n_filled <= 1 or bool(_sum_column(row, rows))
 
 
 def text_numbers(

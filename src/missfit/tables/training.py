@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.tables.arrays import refuse_same_names
-from missfit.tables.columns import pandas_column, shown
+from missfit.tables.columns import count_of, pandas_column, shown
 from missfit.tables.decisions import Hints
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems, TableError, instead
 from missfit.tables.read import OpenTable, open_table, read_table, without_marks
 from missfit.tables.reading import Reading
+from missfit.tables.target import Label, Target, read_target
 from missfit.tables.times import times_of
 
 MOST_NOTES = 20  # on columns
@@ -26,7 +27,8 @@ MOST_NOTES = 20  # on columns
 class TrainingTable:
     """Rows to learn from: features, target, groups, times, and notes on what was done.
 
-    Where there are times, the rows are in the order of time.
+    Where there are times, the rows are in the order of time. Where the target is a
+    class, ``classes`` holds the labels, and ``y`` the place of each row's label there.
     The columns of X are typed as they were read: numbers, dates, booleans, text.
     ``reading`` says how, and is None where a table was not read here.
     """
@@ -38,6 +40,7 @@ class TrainingTable:
     notes: list[str]
     reading: Reading | None = None  # of the features and of the target
     time: NDArray[np.float64] | None = None  # of each row, in increasing order
+    classes: tuple[Label, ...] | None = None  # None where the target is a number
 
 
 def read_training(
@@ -56,7 +59,7 @@ def read_training(
     table : str, Path, pandas or polars DataFrame
         A file as `missfit.tables.read.read_table` reads it, or a frame.
     target : str
-        The column to predict: numbers.
+        The column to predict: numbers, or classes, see `missfit.tables.target`.
     options : ReadOptions, optional
         How the table is to be read: columns to leave out, what some columns hold, and
         what else cannot be seen in the rows.
@@ -92,18 +95,21 @@ def read_training(
     problems.refuse()
     assert frame is not None
     hints = _hints(opened)
-    reading, y = _decided(frame[[*features, target]], target, path, options, hints)
+    reading, found = _decided(frame[[*features, target]], target, path, options, hints)
+    y = found.values
     reading = replace(reading, encoding=options.encoding, sheet=options.sheet)
     X = reading.select(features).apply(frame[features]).frame
     known = ~np.isnan(y)
-    notes = [*problems.notes, *_few(reading.notes())]
+    notes = [*problems.notes, *_few(_notes(reading, target))]
+    notes += [found.note] if found.note else []
     if not known.all():
-        notes.append(f"{(~known).sum():,} rows without a target left out")
+        n_lost = count_of(int((~known).sum()), "row")
+        notes.append(f"{n_lost} without a target left out")
         X, frame = (part[known].reset_index(drop=True) for part in (X, frame))
         y = y[known]
-    _check_enough(y, target, least_rows, path)
+    _check_enough(found._replace(values=y), target, least_rows, path)
     groups = _groups(frame[group], group, path) if group else None
-    read = TrainingTable(X, y, target, groups, notes, reading)
+    read = TrainingTable(X, y, target, groups, notes, reading, classes=found.classes)
     if time is None:
         return read
     times = times_of(frame[time], time, path, options=options, hints=hints)
@@ -118,7 +124,8 @@ def _in_time_order(
     notes = list(table.notes)
     if len(order) < len(times):
         notes.append(
-            f"{len(times) - len(order):,} rows without a time ({shown(name)}) left out"
+            f"{count_of(len(times) - len(order), 'row')} without a time "
+            f"({shown(name)}) left out"
         )
     notes.append(
         f"each part is predicted from the rows before it in time ({shown(name)}, which "
@@ -132,6 +139,13 @@ def _hints(opened: OpenTable | None) -> Hints:
     """Return what a file says about its numbers: whether they have decimal commas."""
     text = opened and opened.text
     return Hints(decimal="," if text and text.decimal == "," else "")
+
+
+def _notes(reading: Reading, target: str) -> list[str]:
+    """Return the notes on columns; sentinels of features are told as suspicions."""
+    notes = [f"{one.name}: {note}" for one in reading.columns for note in one.notes]
+    own = reading[target].sentinel_notes()
+    return [*notes, *(f"{target}: {note}" for note in own)]
 
 
 def _few(notes: list[str]) -> list[str]:
@@ -189,48 +203,32 @@ def _check_roles(
             problems.add(TableError(said, column=target, role=role))
 
 
-def _check_enough(y: NDArray, target: str, least_rows: int, path: str | Path) -> None:
+def _check_enough(found: Target, target: str, least_rows: int, path) -> None:
     """Raise where the rows with a target are too few, or all the same."""
+    y = found.values
     if len(y) < least_rows:
         raise TableError(
             f"{path} has {len(y)} rows with a target; at least {least_rows} are needed."
         )
     if y.min() == y.max():
+        only = f"{y[0]:g}" if found.classes is None else shown(found.classes[0])
         raise TableError(
-            f"{path}: the target {shown(target)} is {y[0]:g} in every row; there is "
+            f"{path}: the target {shown(target)} is {only} in every row; there is "
             "nothing to learn."
         )
 
 
 def _decided(
     frame: Any, target: str, path: str | Path, options: ReadOptions, hints: Hints
-) -> tuple[Reading, NDArray[np.float64]]:
-    """Return how a frame is read, and its target as numbers, NaN where missing."""
+) -> tuple[Reading, Target]:
+    """Return how a frame is read, and its target."""
     column = pandas_column(frame[target], target)
+    said = {"category": "class", "text": "class", "number": "number"}
+    task = options.task or said.get(options.kinds.get(target, ""))
     if column.typed == "f":  # numbers may be called as ids are
-        kinds = {**options.kinds, target: "number"}
-        options = replace(options, kinds=kinds)
+        hints = replace(hints, target=target)
     reading = Reading.of(frame, options, hints=hints)
-    one = reading[target]
-    if one.kind in ("number", "boolean"):
-        return reading, one.numbers(column).values
-    if one.kind == "empty":
-        raise TableError(
-            f"the target {shown(target)} is missing in every row of {path}."
-        )
-    row = int(np.argmax(~column.missing))
-    example = shown(str(frame[target].iloc[row]))
-    held = (
-        f"{'dates' if one.kind == 'date' else 'text'}, such as {example} in row {row}"
-    )
-    as_numbers = replace(one, kind="number", format=None)
-    numbers = as_numbers.numbers(column)
-    if not np.isnan(numbers.values).all():
-        held = str(as_numbers.misfits(column, numbers.unfit))
-    raise TableError(
-        f"{path}: the target {shown(target)} holds {held}; missfit predicts numbers. "
-        "Encode it as numbers, or choose another target."
-    )
+    return reading, read_target(column, reading[target], path, task)
 
 
 def _groups(series: Any, name: str, path: str | Path) -> NDArray:
@@ -238,7 +236,7 @@ def _groups(series: Any, name: str, path: str | Path) -> NDArray:
     if missing.any():
         raise TableError(
             f"{path}: the group {shown(name)} is missing in {missing.sum()} rows, "
-            f"first row {np.argmax(missing)}; give each row a group.",
+            f"first row {np.argmax(missing) + 1:,}; give each row a group.",
             column=name,
             role="group",
         )

@@ -142,7 +142,7 @@ def unit_of(text: str) -> tuple[str, str]:
         return currency, ""
     folded = text.strip().casefold()
     both = _MAGNITUDE.fullmatch(folded)
-    if both and currency_of(both[2]):
+    if both and both[2] not in ("r", "rs") and currency_of(both[2]):  # 3 br are rooms
         return currency_of(both[2]), both[1]
     folded = re.sub(r"[\s.^]", "", folded).replace("²", "2").replace("³", "3")
     if len(folded) > 2 and folded.isalpha() and folded.endswith("s"):

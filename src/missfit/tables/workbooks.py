@@ -23,6 +23,7 @@ from missfit.tables.problems import Problems, TableError, as_line, listed, needs
 from missfit.tables.text_table import TextTable
 
 WORKBOOKS = (".xlsx", ".xlsm")
+COVER = 0.1  # share of the cells of the largest sheet up to which one is no table
 LOOKED_AT = 200  # rows in which the header is looked for
 BATCH = 20_000  # rows that become a batch of Arrow
 BLOCK = 2**20  # bytes of a sheet that are looked at together
@@ -66,7 +67,7 @@ def _which_sheet(path: Path, name: str, n_sheets: int, options: ReadOptions):
 
 
 def _sheet(path: Path, name: str | None) -> tuple[Any, int]:
-    """Return the sheet of a name, or the first that is not empty, and their number."""
+    """Return the sheet of a name, or the first with a table, and their number."""
     try:
         import python_calamine as calamine
     except ImportError as error:
@@ -76,9 +77,7 @@ def _sheet(path: Path, name: str | None) -> tuple[Any, int]:
         book = calamine.CalamineWorkbook.from_path(path)
         names = book.sheet_names
         if name is None:
-            sheets = (book.get_sheet_by_name(one) for one in names)
-            sheet = next((one for one in sheets if one.height), None) or _none(path)
-            return sheet, len(names)
+            return _first_table(book, path), len(names)
         if name in names:
             return book.get_sheet_by_name(name), len(names)
     except TableError:
@@ -95,8 +94,14 @@ def _sheet(path: Path, name: str | None) -> tuple[Any, int]:
     )
 
 
-def _none(path: Path) -> Any:
-    raise TableError(f"{path} has no sheet with a value in it; fill one.")
+def _first_table(book: Any, path: Path) -> Any:
+    """Return the first sheet that is not much smaller than the largest, as a cover."""
+    sheets = [book.get_sheet_by_name(name) for name in book.sheet_names]
+    n_cells = [sheet.height * sheet.width for sheet in sheets]
+    most = max(n_cells, default=0)
+    if not most:
+        raise TableError(f"{path} has no sheet with a value in it; fill one.")
+    return next(s for s, n in zip(sheets, n_cells, strict=True) if n > COVER * most)
 
 
 def _not_whole(path: Path, error: BaseException) -> TableError:

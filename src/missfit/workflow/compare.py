@@ -21,15 +21,16 @@ from missfit.comparison import (
     compare_table,
     diagnose,
 )
-from missfit.comparison.candidates import CANDIDATES, Candidate
+from missfit.comparison.candidates import Candidate
 from missfit.comparison.costs import GROWTH
 from missfit.comparison.diagnosis import (
     IMPORTANCE_SECONDS,
     errors_by_count,
     errors_by_pattern,
 )
+from missfit.comparison.offers import Offer, offer_of
 from missfit.comparison.options import LEAST_ROWS
-from missfit.comparison.own import chosen
+from missfit.comparison.own import check_names, chosen, refuse_without_shares
 from missfit.comparison.trials import REFITS, drawn_rows
 from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
@@ -76,8 +77,10 @@ def advise(
     """Compare predictors on a table; write report.html and results.csv to a folder.
 
     Each finished fit is kept in the folder ``parts`` there, and the same call goes on
-    where an earlier one was stopped. An interrupt (`KeyboardInterrupt`) ends the
-    comparison, and the report is written of what is there, if there is anything.
+    where an earlier one was stopped. A comparison that comes to its end removes what
+    the folder holds of other tables and options. An interrupt (`KeyboardInterrupt`)
+    ends the comparison, and the report is written of what is there, if there is
+    anything.
 
     Parameters
     ----------
@@ -96,18 +99,19 @@ def advise(
     """
     start = monotonic()
     options, out = options or CompareOptions(), Path(out)
-    start = monotonic()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; give a folder.")
     options.check()
-    tried = chosen_candidates(options.only, options.skip)
+    check_names(options.only, options.skip)
     table = _table(data, target, options)
+    tried = chosen_candidates(options, offer_of(table.classes))
     clock = Clock(options.seconds_for(*table.X.shape), start)
+    store = SavedFits(out / "parts")
     comparison, is_whole = interruptible(
         table,
         tried,
         replace(options, budget=clock.left),
-        store=SavedFits(out / "parts"),
+        store=store,
         on_start=on_start,
         on_trial=on_trial,
     )
@@ -125,6 +129,8 @@ def advise(
     page = table_report(comparison, diagnosis, code, origin=origin)
     write_page(out / "report.html", page)
     _write_results(out / "results.csv", comparison)
+    if is_whole:
+        store.forget_others()
     files = out / "report.html", out / "results.csv"
     return Advice(comparison, diagnosis, *files, is_whole)
 
@@ -171,7 +177,7 @@ def interruptible(
     except KeyboardInterrupt:
         if not (begun and begun[0].sound):
             raise
-    found, nothing = begun[0], np.full(len(begun[0].y), np.nan)
+    found, nothing = begun[0], begun[0].task.nothing(len(begun[0].y))
     done = {trial.name for trial in found.trials}
     for one in candidates:
         if one.name not in done:
@@ -223,19 +229,26 @@ def _table(data: str | Path, target: str, options: CompareOptions) -> TrainingTa
 
 
 def chosen_candidates(
-    only: Sequence[str], skip: Sequence[str], own: Sequence[Candidate] = ()
+    options: CompareOptions, offer: Offer, own: Sequence[Candidate] = ()
 ) -> list[Candidate]:
     """Return the candidates whose packages are installed and that are to be tried.
 
     Those of the user come first.
 
-    >>> [one.name for one in chosen_candidates(["EMLR", "ExpandedLR"], ["EMLR"])]
+    >>> options = CompareOptions(only=["EMLR", "ExpandedLR"], skip=["EMLR"])
+    >>> [one.name for one in chosen_candidates(options, offer_of(None))]
     ['ExpandedLR']
     """
-    there = list(CANDIDATES)
+    if offer.gives_shares:
+        refuse_without_shares(own)
+    there = list(offer.candidates)
     if find_spec("jax") is None or find_spec("optax") is None:
         there = [one for one in there if one.fit_many is None]
-    return chosen([*own, *there], only, skip)
+    offer.refuse_others([*options.only, *options.skip])
+    only = options.only or (offer.quick if options.quick else ())
+    if not options.only and only:
+        only = [*(one.name for one in own), *only]
+    return chosen([*own, *there], only, options.skip)
 
 
 def _write_results(path: Path, comparison: Comparison) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.bayes import expected_target
+from missfit.bayes import BayesClassifier, expected_target
 from missfit.comparison import CompareOptions, Comparison, compare_table, diagnose
-from missfit.comparison.options import LEAST_ROWS
-from missfit.comparison.own import own_candidates
-from missfit.comparison.results import Score
+from missfit.comparison.offers import ALL_NAMES, offer_of
+from missfit.comparison.options import LEAST_ROWS, QUICK
+from missfit.comparison.own import check_names, own_candidates
 from missfit.comparison.scoreboard import score_frame
 from missfit.report.page import write_page
 from missfit.report.table.code import reproducing_code
@@ -52,11 +52,13 @@ def compare(
         ``sample(n, random_state)``, which returns X and y.
     target : str or array-like of shape (n,)
         The column to predict, or its values where ``data`` holds the features alone. It
-        is left out for a law.
-    estimators : mapping of str to regressor, optional
+        is left out for a law. Text, truth values and few whole numbers are classes;
+        ``task="number"`` or ``task="class"`` decides otherwise.
+    estimators : mapping of str to estimator, optional
         Your own estimators, by the names to show, beside those of the library. They are
         given numbers, with NaN where a value is missing. One that fails has a line that
-        says why.
+        says why. Where the target is a class, they are given the places of the classes,
+        0, 1, 2, ..., and need predict_proba.
     n : int
         The number of rows to draw from a law.
     bayes : a law, or an object with predict, optional
@@ -70,8 +72,8 @@ def compare(
         the number of folds; ``group`` is a column, or an array, of groups that stay
         together; ``time`` is a column, or an array, of times, and each fold is then
         predicted from the rows before it; ``n_jobs`` is the number of processes;
-        ``budget`` is the most seconds to take; see `missfit.comparison.CompareOptions`
-        for the others.
+        ``budget`` is the most seconds to take, and ``quick=True`` gives an answer in
+        less than a minute; see `missfit.comparison.CompareOptions` for the others.
         ``categorical`` and ``drop`` are lists of columns; see
         `missfit.tables.options.ReadOptions` for more on how a table is read.
 
@@ -101,6 +103,8 @@ def compare(
     group, time = options.pop("group", None), options.pop("time", None)
     if "cv" in options:
         options["n_folds"] = options.pop("cv")
+    if options.get("quick"):
+        options = QUICK | options
     settled = CompareOptions(
         reading=read_options(said),
         group=group if isinstance(group, str) else None,
@@ -110,7 +114,7 @@ def compare(
     )
     settled.check()
     own = own_candidates(estimators)
-    tried = chosen_candidates(settled.only, settled.skip, own)
+    check_names(settled.only, settled.skip, [*(o.name for o in own), *ALL_NAMES])
     table = training_table(
         data,
         target,
@@ -120,6 +124,7 @@ def compare(
         least_rows=LEAST_ROWS,
     )
     settled.check_rows(len(table.y))
+    tried = chosen_candidates(settled, offer_of(table.classes), own)
     found = compare_table(table, tried, settled)
     truth, notes = None, []
     if bayes is not None:
@@ -152,9 +157,13 @@ def _truth(found: Comparison, bayes: Any) -> NDArray[np.float64]:
             f"the {d} features have {n_columns} columns of numbers; a Bayes predictor "
             "is known for numbers alone, so leave the categories out."
         )
+    classes = found.task.classes
     if hasattr(bayes, "predict"):
-        return np.asarray(bayes.predict(found.X), dtype=float)
-    return expected_target(bayes, found.X)
+        return found.task.predict(bayes, found.X)
+    if classes is None:
+        return expected_target(bayes, found.X)
+    shares = BayesClassifier(bayes).predict_proba(found.X)
+    return shares[:, np.array(classes, dtype=np.intp)]  # a rare one may not be drawn
 
 
 def _truth_of_law(found: Comparison, law: Any) -> tuple[Any, list[str]]:
@@ -175,7 +184,7 @@ class Compared:
         The table, its folds, and all predictions.
     options : CompareOptions
         How the predictors were compared.
-    bayes : ndarray of shape (n,), optional
+    bayes : ndarray of shape (n,) or (n, K), optional
         What the Bayes predictor predicts for the rows, where it is known.
     source : object
         The table or law that was given.
@@ -195,13 +204,13 @@ class Compared:
         return score_frame(self.comparison, self.bayes)
 
     @property
-    def scores(self) -> dict[str, Score]:
+    def scores(self) -> dict[str, Any]:
         """The scores of each predictor that has any, by name."""
         return self.comparison.scores
 
     @property
     def best(self) -> str:
-        """The name of the predictor with the highest R2."""
+        """The name of the predictor with the best score."""
         return self.comparison.best
 
     @property
@@ -218,20 +227,27 @@ class Compared:
         ]
 
     @property
-    def bayes_r2(self) -> float | None:
-        """The R2 of the Bayes predictor on the same rows, where it is known."""
+    def bayes_score(self) -> float | None:
+        """The R2 or log-loss of the Bayes predictor on the same rows, where known."""
         if self.bayes is None:
             return None
-        rows = self.comparison.is_tested
+        rows, task = self.comparison.is_tested, self.comparison.task
         y = self.comparison.y[rows]
-        return float(1 - ((y - self.bayes[rows]) ** 2).mean() / y.var())
+        loss = task.loss(y, self.bayes[rows])
+        return task.score_with_error(y, loss, None).value
+
+    @property
+    def bayes_r2(self) -> float | None:
+        """The R2 of the Bayes predictor of numbers, where it is known."""
+        return None if self.comparison.task.classes is not None else self.bayes_score
 
     @property
     def on_truth(self) -> list[str]:
         """A sentence on what could be known, where that is known."""
-        if self.bayes_r2 is None:
+        if self.bayes_score is None:
             return []
-        return [f"The Bayes predictor has R2 {self.bayes_r2:.4f} on these rows."]
+        value = f"{self.comparison.task.words.score} {self.bayes_score:.4f}"
+        return [f"The Bayes predictor has {value} on these rows."]
 
     def report(self, path: str | Path = "missfit-report") -> Path:
         """Write the report as one page and return its path.
@@ -254,7 +270,8 @@ class Compared:
             command="missfit.compare in Python",
             seconds=float(fits) + monotonic() - start,
         )
-        write_page(path, table_report(self.comparison, diagnosis, code, origin=origin))
+        told = {"origin": origin, "bayes": self.bayes}
+        write_page(path, table_report(self.comparison, diagnosis, code, **told))
         return path
 
     def _words(self) -> str:
@@ -264,11 +281,11 @@ class Compared:
 
     def __repr__(self) -> str:
         """Write the scores as text."""
-        scored = self.table.dropna(subset="R2")
+        scored = self.table.dropna(subset="behind")
         lines = scored.drop(columns="note").to_string(
             index=False, float_format=lambda value: f"{value:.4f}"
         )
-        without = self.table[self.table["R2"].isna()]
+        without = self.table[self.table["behind"].isna()]
         notes = [f"{row.predictor}: {row.note}" for row in without.itertuples()]
         return "\n".join([*self.suspicions, lines, *notes, "", self._words()])
 

@@ -76,7 +76,23 @@ def _with_target(data: Any, target: Any) -> tuple[Any, str]:
             )
         return frame, str(target)
     name = _free_name(target, frame.columns)
-    return _with_column(frame, name, as_floats(target, "the target")), name
+    return _with_column(frame, name, _target_values(target)), name
+
+
+def _target_values(target: Any) -> Any:
+    """Return the values of a target: numbers, or labels of classes as they are."""
+    if np.ma.isMaskedArray(target) and target.dtype.kind in "bUO":
+        labels = np.array(target.data, dtype=object)
+        labels[np.ma.getmaskarray(target)] = None
+        return labels
+    values = np.asarray(target)
+    is_text = values.dtype.kind in "bUS" or (
+        values.dtype.kind == "O"
+        and any(isinstance(value, (str, bool, np.bool_)) for value in values.flat)
+    )
+    if is_text and values.ndim == 1 and not np.ma.isMaskedArray(target):
+        return values
+    return as_floats(target, "the target")
 
 
 def _with_role(frame: Any, role: str, values: Any) -> tuple[Any, str | None]:

@@ -5,21 +5,28 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.comparison.candidates import (
-    DEFAULT,
-    Candidate,
-    candidate,
-    choosing_forward,
+from missfit.comparison.candidates import Candidate, choosing_forward
+from missfit.comparison.class_task import task_of
+from missfit.comparison.in_order import in_order
+from missfit.comparison.offers import Offer, offer_of
+from missfit.comparison.own import own_candidate, refuse_without_shares
+from missfit.estimators import (
+    ConformalClassifier,
+    ConformalRegressor,
+    TableEncoder,
 )
-from missfit.comparison.own import own_candidate
-from missfit.estimators import ConformalRegressor, TableEncoder
 from missfit.estimators.forward_split import ForwardSplit
 from missfit.tables.problems import TableError
+from missfit.tables.target import labelled
+from missfit.tables.training import TrainingTable
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_file import TableModel
+from missfit.workflow.profile import Profile
 
 KNOWN = {*READING, "coverage", "group", "time", "random_state"}
 
@@ -45,11 +52,15 @@ def fit_table(
         left out.
     target : str or array-like of shape (n,)
         The column to predict, or its values where ``data`` holds the features alone.
-    predictor : str or regressor, optional
+        Text, truth values and few whole numbers are classes; ``task="number"`` or
+        ``task="class"`` decides otherwise.
+    predictor : str or estimator, optional
         The name of a predictor, such as the ``recommended`` one of `missfit.compare`,
-        or an estimator of your own. The default is AutoRegressor.
+        or an estimator of your own. The default is AutoRegressor, or
+        AutoClassifier for classes.
     coverage : float
-        The share of new rows that the prediction intervals should cover.
+        The share of new rows that the prediction intervals, or sets of classes, should
+        cover.
     group : str or array-like of shape (n,), optional
         The column that names the group of each row, or these names. All rows of a group
         are either fitted or calibrate the intervals.
@@ -66,7 +77,8 @@ def fit_table(
     Returns
     -------
     TableModel
-        It has ``predict``, ``predict_interval``, ``explain`` and ``save``.
+        It has ``predict``, ``predict_interval`` for numbers or ``predict_proba`` and
+        ``predict_set`` for classes, ``explain`` and ``save``.
 
     Examples
     --------
@@ -82,12 +94,14 @@ def fit_table(
         raise TableError(f"a coverage of {coverage:g} is not between 0 and 1.")
     table = training_table(data, target, options, group=group, time=time)
     has_time = table.time is not None
-    chosen = _candidate(predictor)
-    chosen = choosing_forward(chosen) if has_time else chosen
+    chosen = _candidate(predictor, offer_of(table.classes))
+    chosen = choosing_forward(chosen) if has_time else in_order(table, chosen)
     named = [name for name in options.categorical if name in table.X.columns]
     encoder = TableEncoder(categorical=named, reading=table.reading)
     X = encoder.fit_transform(table.X)
-    regressor = ConformalRegressor(
+    is_class = table.classes is not None
+    conformal: Any = ConformalClassifier if is_class else ConformalRegressor
+    regressor = conformal(
         chosen.make(random_state),
         alpha=1 - coverage,
         cv=ForwardSplit() if has_time else None,
@@ -95,22 +109,46 @@ def fit_table(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, table.y, groups=table.time if has_time else table.groups)
+        regressor.fit(
+            X, _labels(table), groups=table.time if has_time else table.groups
+        )
     missingness = Missingness.of(encoder.mask(X))
-    return TableModel(encoder, regressor, chosen.name, table.target, missingness)
+    profile = Profile.of(X, encoder)
+    return TableModel(
+        encoder, regressor, chosen.name, table.target, missingness, profile
+    )
 
 
-def _candidate(predictor: Any) -> Candidate:
+def _labels(table: TrainingTable) -> NDArray:
+    """Return the targets: numbers, or the labels of classes."""
+    if table.classes is None:
+        return table.y
+    return labelled(table.y.astype(np.intp), table.classes)
+
+
+def _candidate(predictor: Any, offer: Offer) -> Candidate:
     """Return the candidate of a name, or one for an estimator of the user."""
     if predictor is None or isinstance(predictor, str):
-        return candidate(predictor or DEFAULT)
-    return own_candidate(type(predictor).__name__, predictor)
+        return offer.candidate(predictor or offer.default)
+    own = own_candidate(type(predictor).__name__, predictor)
+    if offer.gives_shares:
+        refuse_without_shares([own])
+    return own
+
+
+def held_out_score(model: TableModel) -> dict[str, float | None]:
+    """Return the scores on the rows that calibrate, by a model not fitted to them.
+
+    These are R2, RMSE and MAE of a number, and log-loss, AUC, Brier score and accuracy
+    of a class.
+    """
+    classes = None if model.classes is None else tuple(model.classes.tolist())
+    fitted = model.regressor
+    y = np.asarray(fitted.calibration_targets_, dtype=np.float64)
+    return task_of(classes).record(y, fitted.calibration_predictions_)
 
 
 def held_out_r2(model: TableModel) -> float:
     """Return R2 on the rows that calibrate, predicted by a model not fitted to them."""
-    regressor = model.regressor
-    y = regressor.calibration_targets_
-    error = y - regressor.calibration_predictions_
-    spread = ((y - y.mean()) ** 2).sum()
-    return float(1 - (error**2).sum() / spread) if spread > 0 else float("nan")
+    r2 = held_out_score(model)["r2"]
+    return float("nan") if r2 is None else r2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.moments.patterns import group_rows, pattern_keys, unpacked_patterns
 
 
 @dataclass(frozen=True)
@@ -42,3 +42,12 @@ class Missingness:
             frozenset(pattern_keys(groups.patterns).tolist()),
             int((groups.n_rows == 1).sum()),
         )
+
+    def patterns(self, n_variables: int) -> NDArray[np.bool_]:
+        """Return the patterns seen, one bit for each of so many variables.
+
+        >>> mask = np.array([[True, False], [False, False]])
+        >>> Missingness.of(mask).patterns(2).astype(int).tolist()
+        [[0, 0], [1, 0]]
+        """
+        return unpacked_patterns(sorted(self.keys), n_variables)

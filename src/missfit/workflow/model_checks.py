@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from missfit.estimators import TableEncoder
+from missfit.estimators import (
+    ConformalClassifier,
+    ConformalRegressor,
+    TableEncoder,
+)
 from missfit.tables.reading import Reading
 from missfit.workflow.archive import RefusedError
 
@@ -39,17 +44,41 @@ def check_counts(model: Any) -> None:
         raise RefusedError("its encoder and its predictor disagree on the columns")
 
 
-def check_predictions(regressor: Any) -> None:
-    """Raise where rows that the model knows are not predicted by numbers."""
-    rows = regressor.calibration_rows_[:TRIAL_ROWS]
-    nothing = np.full((1, regressor.n_features_in_), np.nan)
-    X = np.concatenate([rows, nothing])
-    with np.errstate(all="ignore"):  # the predictions are checked below
-        prediction = regressor.predict(X)
-        lower, upper = regressor.predict_interval(X)
+def check_predictions(model: Any) -> None:
+    """Raise where rows that the model knows are not predicted as they should be.
+
+    Parameters
+    ----------
+    model : ConformalRegressor or ConformalClassifier
+    """
+    rows = model.calibration_rows_[:TRIAL_ROWS]
+    X = np.concatenate([rows, np.full((1, model.n_features_in_), np.nan)])
+    with np.errstate(all="ignore"):  # what comes out is checked
+        if isinstance(model, ConformalClassifier):
+            _check_sets(model, X)
+        else:
+            _check_intervals(model, X)
+
+
+def _check_intervals(model: ConformalRegressor, X: NDArray[np.float64]) -> None:
+    prediction = model.predict(X)
+    lower, upper = model.predict_interval(X)
     if prediction.shape != (len(X),) or not np.isfinite(prediction).all():
         raise RefusedError(
             "its predictions of rows that it was fitted to are no numbers"
         )
     if not ((lower <= prediction) & (prediction <= upper)).all():
         raise RefusedError("its intervals do not hold its predictions")
+
+
+def _check_sets(model: ConformalClassifier, X: NDArray[np.float64]) -> None:
+    shares, n_classes = model.predict_proba(X), len(model.classes_)
+    if n_classes < 2 or len(np.unique(model.classes_)) != n_classes:
+        raise RefusedError("its classes are not two or more different ones")
+    sums = shares.sum(axis=1)
+    if not (shares >= 0).all() or not np.allclose(sums, 1, rtol=0, atol=1e-6):
+        raise RefusedError("its probabilities do not sum to one")
+    if not np.isin(model.predict(X), model.classes_).all():
+        raise RefusedError("it predicts classes that it does not have")
+    if model.predict_set(X).shape != (len(X), n_classes):
+        raise RefusedError("its sets are not of its classes")

@@ -19,11 +19,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.ensemble import HistGradientBoostingRegressor
 
-from missfit.auto.trees import FlatTrees
-from missfit.estimators import ConformalRegressor, TableEncoder
+from missfit.estimators import (
+    ConformalClassifier,
+    ConformalRegressor,
+    TableEncoder,
+)
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems
 from missfit.tables.reading import Reading
@@ -40,7 +41,9 @@ from missfit.workflow.model_checks import (
     check_predictions,
     checked_reading,
 )
+from missfit.workflow.model_types import TRUSTED, portable
 from missfit.workflow.new_rows import new_rows
+from missfit.workflow.profile import Profile
 from missfit.writing import whole_file
 
 __all__ = [
@@ -52,50 +55,8 @@ __all__ = [
 ]
 
 FORMAT = "missfit model"
-VERSION = 3
-TRUSTED = (
-    "missfit.auto.regressor.AutoRegressor",
-    "missfit.estimators.conditional_imputed_lr.ConditionalImputedLR",
-    "missfit.estimators.conformal_regressor.ConformalRegressor",
-    "missfit.estimators.constant_imputed_lr.ConstantImputedLR",
-    "missfit.estimators.emlr.EMLR",
-    "missfit.estimators.expanded_lr.ExpandedLR",
-    "missfit.auto.explanation.Explanation",
-    "missfit.auto.explanation.Regime",
-    "missfit.auto.explanation.Score",
-    "missfit.estimators.factorized_lr.FactorizedLR",
-    "missfit.auto.parts.FoldModel",
-    "missfit.auto.parts.FoldModels",
-    "missfit.auto.parts.Part",
-    "missfit.estimators.filled_columns.FilledColumns",
-    "missfit.estimators.forward_split.ForwardSplit",
-    "missfit.estimators.micelr.MICELR",
-    "missfit.estimators.partial_pooling.PartialPooling",
-    "missfit.estimators.pattern_mixture_lr.PatternMixtureLR",
-    "missfit.estimators.self_masked_lr.SelfMaskedLR",
-    "missfit.estimators.table_encoder.TableEncoder",
-    "missfit.auto.trees.FlatTrees",
-    "missfit.evidence.mechanism.Mechanism",
-    "missfit.evidence.mechanism.Relation",
-    "missfit.evidence.worth.Worth",
-    "missfit.gaussian.conditional.ScaledGaussian",
-    "missfit.moments.maps.AffineMaps",
-    "missfit.networks.units.Units",
-    "missfit.networks.mlp.MLP",
-    "missfit.networks.neumiss.NeuMiss",
-    "numpy.dtype",
-    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
-    ".HistGradientBoostingRegressor",  # as a parameter, before it is fitted
-    "sklearn.impute._base.MissingIndicator",
-    "sklearn.impute._base.SimpleImputer",
-    "sklearn.impute._iterative.IterativeImputer",
-    "sklearn.impute._iterative._ImputerTriplet",
-    "sklearn.linear_model._base.LinearRegression",
-    "sklearn.linear_model._bayes.BayesianRidge",
-    "sklearn.linear_model._ridge.RidgeCV",
-    "sklearn.pipeline.Pipeline",
-    "sklearn.preprocessing._data.StandardScaler",
-)
+VERSION = 5
+READ = (4, 5)  # a file of version 4 has no profile of its table
 
 
 class ModelFileError(ValueError):
@@ -111,7 +72,7 @@ class TableModel:
     Attributes
     ----------
     encoder : TableEncoder
-    regressor : ConformalRegressor
+    regressor : ConformalRegressor or ConformalClassifier
         Fitted to the encoder's output.
     predictor : str
         The name of the candidate inside.
@@ -119,13 +80,16 @@ class TableModel:
         The name of the column that is predicted.
     missingness : Missingness
         Which variables were missing when the model was fitted.
+    profile : Profile, optional
+        What else is known of the table, for `missfit.workflow.watch`.
     """
 
     encoder: TableEncoder
-    regressor: ConformalRegressor
+    regressor: Any
     predictor: str
     target: str
     missingness: Missingness
+    profile: Profile | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -133,12 +97,19 @@ class TableModel:
         return [str(name) for name in self.encoder.feature_names_in_]
 
     @property
+    def classes(self) -> NDArray | None:
+        """Return the labels of the classes that are predicted, None for numbers."""
+        return getattr(self.regressor, "classes_", None)
+
+    @property
     def reading(self) -> Reading:
         """Return how the columns are read, at fit and in new rows."""
         return self.encoder.reading_
 
-    def predict(self, data: Any) -> NDArray[np.float64]:
+    def predict(self, data: Any) -> NDArray:
         """Predict the rows of a frame, a file or an array.
+
+        Where the target is a class, this is the most probable one.
 
         Parameters
         ----------
@@ -151,6 +122,62 @@ class TableModel:
         ndarray of shape (n,)
         """
         return np.concatenate([self.regressor.predict(X) for X in self._numbers(data)])
+
+    def predict_proba(self, data: Any) -> NDArray[np.float64]:
+        """Return the probability of each class for the rows of a table.
+
+        Parameters
+        ----------
+        data : str, Path, DataFrame or array-like of shape (n, d)
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of `classes`.
+        """
+        self._refuse_task("number", "no probabilities; predict_interval says how sure")
+        return np.concatenate(
+            [self.regressor.predict_proba(X) for X in self._numbers(data)]
+        )
+
+    def predict_set(self, data: Any, coverage: float | None = None) -> NDArray:
+        """Return which classes are in the set of each row, see `ConformalClassifier`.
+
+        Parameters
+        ----------
+        data : str, Path, DataFrame or array-like of shape (n, d)
+            As for `predict`.
+        coverage : float, optional
+            The share of new rows whose set should hold their class; by default that of
+            the fit.
+
+        Returns
+        -------
+        bool ndarray of shape (n, K)
+            In the order of `classes`.
+        """
+        self._refuse_task(
+            "number", "no sets of classes; predict_interval says how sure"
+        )
+        alphas = [self._alpha(coverage)]
+        sets = [self.regressor.predict_sets(X, alphas) for X in self._numbers(data)]
+        return np.concatenate(sets, axis=1)[0]
+
+    def _refuse_task(self, task: str, instead: str) -> None:
+        """Raise where the target is of this kind."""
+        found = "number" if self.classes is None else "class"
+        if found == task:
+            raise ValueError(
+                f"the target {self.target!r} is a {task}, which has {instead} a "
+                "prediction is."
+            )
+
+    def _alpha(self, coverage: float | None) -> float:
+        alpha = self.regressor.alpha if coverage is None else 1 - coverage
+        if not 0 < alpha < 1:
+            raise ValueError(f"coverage={coverage!r}; it must be between 0 and 1.")
+        return alpha
 
     def predict_interval(
         self, data: Any, coverage: float | None = None
@@ -169,9 +196,8 @@ class TableModel:
         -------
         lower, upper : ndarray of shape (n,)
         """
-        alpha = self.regressor.alpha if coverage is None else 1 - coverage
-        if not 0 < alpha < 1:
-            raise ValueError(f"coverage={coverage!r}; it must be between 0 and 1.")
+        self._refuse_task("class", "no intervals; predict_proba says how sure")
+        alpha = self._alpha(coverage)
         ends = [
             np.concatenate(self.regressor.predict_intervals(X, [alpha]))
             for X in self._numbers(data)
@@ -183,9 +209,10 @@ class TableModel:
         """Return what the predictor chose and why, by the names of the columns."""
         estimator = self.regressor.estimator_
         if not hasattr(estimator, "explain"):
+            auto = "AutoRegressor" if self.classes is None else "AutoClassifier"
             raise ValueError(
                 f"{self.predictor} makes no choice that could be explained; the "
-                "default predictor, AutoRegressor, does."
+                f"default predictor, {auto}, does."
             )
         return estimator.explain(np.array(self.columns)[self.encoder.variables_])
 
@@ -239,6 +266,7 @@ class TableModel:
             "reading": self.reading.as_json(),
             "patterns": sorted(key.hex() for key in seen.keys),
             "patterns_seen_once": seen.n_single,
+            "profile": None if self.profile is None else self.profile.as_json(),
         }
 
 
@@ -257,7 +285,7 @@ def save_model(path: str | Path, model: TableModel) -> None:
     }
     try:
         encoder = _without_reading(model.encoder)
-        parts = {"encoder": encoder, "regressor": _portable(model.regressor)}
+        parts = {"encoder": encoder, "regressor": portable(model.regressor)}
         content = packed(_skops().dumps(parts), header)
         _read(io.BytesIO(content))
     except ImportError:
@@ -269,28 +297,6 @@ def save_model(path: str | Path, model: TableModel) -> None:
         ) from error
     with whole_file(path) as part:
         part.write_bytes(content)
-
-
-def _portable(thing: Any) -> Any:
-    """Return a copy of a model with flat trees and without random states.
-
-    A flat tree holds no index that could lead out of bounds; the state of a random
-    generator is not checked by numpy, and no fitted model draws from it.
-    """
-    if isinstance(thing, HistGradientBoostingRegressor):
-        fitted = hasattr(thing, "_predictors")
-        return FlatTrees.from_boosting(thing) if fitted else thing
-    if isinstance(thing, np.random.RandomState):
-        return None
-    if isinstance(thing, (list, tuple)):
-        items = [_portable(item) for item in thing]
-        make: Any = getattr(type(thing), "_make", type(thing))  # of a named tuple
-        return make(items)
-    if isinstance(thing, BaseEstimator):
-        other = copy.copy(thing)
-        other.__dict__ = {name: _portable(x) for name, x in vars(thing).items()}
-        return other
-    return thing
 
 
 def _without_reading(encoder: TableEncoder) -> TableEncoder:
@@ -349,11 +355,11 @@ def _check_version(header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT:
         raise RefusedError(f"its format is {str(header.get('format'))[:80]!r}")
     version = header.get("version")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in READ:
         raise RefusedError(
             f"it has format version {str(version)[:20]}, written by missfit "
             f"{str(header.get('missfit'))[:20]}, and this missfit reads version "
-            f"{VERSION} (upgrade missfit to read a newer one)"
+            f"{' or '.join(map(str, READ))} (upgrade missfit to read a newer one)"
         )
 
 
@@ -362,7 +368,7 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
     encoder, regressor = parts["encoder"], parts["regressor"]
     if not isinstance(encoder, TableEncoder):
         raise RefusedError("its encoder is of another type")
-    if not isinstance(regressor, ConformalRegressor):
+    if not isinstance(regressor, (ConformalRegressor, ConformalClassifier)):
         raise RefusedError("its regressor is of another type")
     encoder.reading_ = checked_reading(encoder, header["reading"])
     missingness = Missingness(
@@ -372,9 +378,12 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
         int(header["patterns_seen_once"]),
     )
     predictor, target = str(header["predictor"]), str(header["target"])
-    model = TableModel(encoder, regressor, predictor, target, missingness)
+    profile = header.get("profile")
+    if profile is not None:
+        profile = Profile.from_json(profile, len(encoder.kinds_), missingness.n_rows)
+    model = TableModel(encoder, regressor, predictor, target, missingness, profile)
     for name, value in model.schema().items():
-        if header[name] != value and name != "patterns":
+        if header.get(name) != value and name != "patterns":
             raise RefusedError(f"the {name} of the header are not those of the model")
     check_counts(model)
     return model

@@ -12,24 +12,25 @@ from missfit.report.page import Html, element, paragraph, section
 
 # Options on which the score of a predictor does not depend, or that are told otherwise.
 WITHOUT = ("reading", "group", "time", "seed", "skip", "only", "n_jobs", "all_folds")
-WITHOUT += ("budget",)
+WITHOUT += ("budget", "quick")
 
 
 def code_section(comparison: Comparison, code: str) -> Html:
     """Return the code and the score that it prints."""
-    score = comparison.scores[comparison.recommended].r2
+    value = comparison.scores[comparison.recommended].value
+    score = comparison.task.words.score
     return section(
         "In Python",
         paragraph(
-            f"This prints the R2 of the recommended predictor, {score:.4f}, and fits "
-            "the predictor to all rows:"
+            f"This prints the {score} of the recommended predictor, {value:.4f}, and "
+            "fits the predictor to all rows:"
         ),
         element("pre", element("code", code)),
     )
 
 
 def reproducing_code(comparison: Comparison, data: Any, options: CompareOptions) -> str:
-    """Return the Python that prints the recommended predictor's R2, and fits it.
+    """Return the Python that prints the recommended predictor's score, and fits it.
 
     Parameters
     ----------
@@ -41,6 +42,7 @@ def reproducing_code(comparison: Comparison, data: Any, options: CompareOptions)
     """
     name = comparison.recommended
     own = comparison.trial(name).candidate.about == OWN
+    field = comparison.task.columns[0].field
     reading = _reading(options)
     table = [_Code("data"), _Code("target")]
     if isinstance(data, (str, Path)):
@@ -59,7 +61,7 @@ def reproducing_code(comparison: Comparison, data: Any, options: CompareOptions)
         *(["# data, target: the table that was compared"] * (table[0] == "data")),
         *(["# mine: your own estimator"] * own),
         f"found = {compared}",
-        f'print(f"{{found.scores[{name!r}].r2:.4f}}")',
+        f'print(f"{{found.scores[{name!r}].{field}:.4f}}")',
         f"model = {fitted}",
     ]
     return "\n".join(lines)

@@ -18,11 +18,13 @@ def errors_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     """Return the errors by the number of missing variables and by pattern."""
     chosen, rivals = comparison.recommended, rivals_by_score(comparison)[:2]
     names = list(dict.fromkeys([chosen, comparison.best, *rivals]))
+    words = comparison.task.words
+    draw = partial(figures.errors_by_count, comparison, diagnosis, names)
     return section(
         "Where it errs",
         figure(
-            figures.both(partial(figures.errors_by_count, diagnosis, names, chosen)),
-            "Root mean squared error on rows by the number of variables missing, with "
+            figures.both(draw),
+            f"{words.whole_error} on rows by the number of variables missing, with "
             f"95 % intervals for {chosen}.",
             name="by-count",
         ),
@@ -36,6 +38,7 @@ def _pattern_table(
     comparison: Comparison, diagnosis: Diagnosis, names: Sequence[str]
 ) -> Html:
     """Return the errors of some predictors on the most frequent patterns."""
+    words = comparison.task.words
     rate = dict(zip(comparison.names, comparison.mask.mean(axis=0), strict=True))
     rows: list[list[Any]] = [
         [
@@ -43,7 +46,7 @@ def _pattern_table(
             if found.n_patterns == 1
             else f"{found.n_patterns:,} other patterns",
             found.n_rows,
-            *(found.rmse[name] for name in names),
+            *(found.errors[name] for name in names),
             found.share,
         ]
         for found in diagnosis.by_pattern
@@ -52,13 +55,13 @@ def _pattern_table(
         [
             Column("missing"),
             Column("rows", ",d"),
-            *(Column(f"RMSE {name}", "number") for name in names),
+            *(Column(f"{words.error} {name}", "number") for name in names),
             Column("share of error", ".1%"),
         ],
         rows,
         caption="The most frequent patterns, and all others together. A long pattern "
         "is shown by the variables that are seldom missing, which tell it from others. "
-        f"The share is that of all squared error of {comparison.recommended}.",
+        f"The share is that of all {words.loss} of {comparison.recommended}.",
         filtered=len(rows) > 8,
     )
 

@@ -47,28 +47,39 @@ def both(draw: Callable[[float], Any]) -> tuple[Any, Any]:
 
 
 def scores(comparison: Comparison, width: float = WIDE) -> Any:
-    """Draw R2 of every trial with its interval, the best on top."""
-    found = sorted(comparison.scores.items(), key=lambda pair: pair[1].r2)
+    """Draw the score of every trial with its interval, the best on top."""
+    found = sorted(comparison.scores.items(), key=lambda pair: -pair[1].behind)
     fig, ax = empty_figure(width, 0.8 + 0.28 * len(found))
     rivals = {trial.name for trial in comparison.trials if trial.candidate.rival}
     for k, (name, score) in enumerate(found):
         colour = RIVAL if name in rivals else OURS
         colour = CHOSEN if name == comparison.recommended else colour
         ax.plot([score.low, score.high], [k, k], color=colour, lw=2.5)
-        ax.plot(score.r2, k, "o", color=colour)
-    best = found[-1][1]
-    low = min(score.low for _, score in found)
-    # one that failed must not squeeze the others together
-    left = max(low, best.r2 - 6 * max(best.high - best.low, 0.03))
-    ax.set_xlim(left - 0.01, best.high + 0.01)
+        ax.plot(score.value, k, "o", color=colour)
+    low, high = _shown_scores(comparison, [score for _, score in found])
+    ax.set_xlim(low - 0.01, high + 0.01)
     for k, (_, score) in enumerate(found):
-        if score.r2 < left:
-            ax.annotate(f"◀ {score.r2:.2f}", (left, k), va="center")
+        if score.value < low:
+            ax.annotate(f"◀ {score.value:.2f}", (low, k), va="center")
+        if score.value > high:
+            ax.annotate(f"{score.value:.2f} ▶", (high, k), va="center", ha="right")
     ax.set_yticks(range(len(found)), [plain(name) for name, _ in found])
     ax.set_ylim(-0.6, len(found) - 0.4)
-    ax.set_xlabel("cross-validated R2, with 95 % interval")
+    score = comparison.task.words.score
+    ax.set_xlabel(f"cross-validated {score}, with 95 % interval")
     ax.grid(axis="x", alpha=0.3)
     return fig
+
+
+def _shown_scores(comparison: Comparison, found: Sequence[Any]) -> tuple[float, float]:
+    """Return the ends of the axis: one that failed must not squeeze the others."""
+    best = found[-1]
+    room = 6 * max(best.high - best.low, 0.03)
+    if comparison.task.higher_is_better:
+        low = min(score.low for score in found)
+        return max(low, best.value - room), best.high
+    high = max(score.high for score in found)
+    return best.low, min(high, best.value + room)
 
 
 def missing_rates(comparison: Comparison) -> Any:
@@ -149,9 +160,13 @@ def _two_sides() -> Any:
 
 
 def errors_by_count(
-    diagnosis: Diagnosis, names: Sequence[str], chosen: str, width: float = WIDE
+    comparison: Comparison,
+    diagnosis: Diagnosis,
+    names: Sequence[str],
+    width: float = WIDE,
 ) -> Any:
-    """Draw RMSE of some trials against the number of missing variables."""
+    """Draw the errors of some trials against the number of missing variables."""
+    chosen = comparison.recommended
     groups = diagnosis.by_count
     fig, ax = empty_figure(width, 3.4)
     palette = ["#2f855a", "#6b46c1", "#8a94a0", "#2b6cb0"]
@@ -159,13 +174,13 @@ def errors_by_count(
         colour = CHOSEN if name == chosen else palette[k % len(palette)]
         ax.plot(
             range(len(groups)),
-            [group.rmse[name] for group in groups],
+            [group.errors[name] for group in groups],
             "o-",
             color=colour,
             lw=2.4 if name == chosen else 1.4,
             label=plain(name),
         )
-    mine = [group.rmse[chosen] for group in groups]
+    mine = [group.errors[chosen] for group in groups]
     error = [1.96 * group.error for group in groups]
     ax.errorbar(range(len(groups)), mine, error, fmt="none", ecolor=CHOSEN, capsize=3)
     labels = [f"{group.label}\n{group.n_rows:,} rows" for group in groups]
@@ -173,7 +188,8 @@ def errors_by_count(
     if len(groups) > width:  # an inch for each of these labels
         labels, slant = [group.label for group in groups], SLANT
     ax.set_xticks(range(len(groups)), labels, **slant)
-    ax.set(xlabel="variables missing in the row", ylabel="RMSE", ylim=(0, None))
+    error_name = comparison.task.words.error
+    ax.set(xlabel="variables missing in the row", ylabel=error_name, ylim=(0, None))
     write_numbers(ax.yaxis)
     ax.legend(frameon=False)
     return fig
@@ -182,11 +198,9 @@ def errors_by_count(
 def coverage(diagnosis: Diagnosis) -> Any:
     """Draw the actual coverage against the coverage that was asked for."""
     fig, ax = empty_figure(HALF, 3.6)
-    asked, actual = np.array(diagnosis.coverage).T
-    n_rows = sum(group[1] for group in diagnosis.coverage_by_count)
-    error = 1.96 * np.sqrt(asked * (1 - asked) / n_rows)
+    asked, actual, error = np.array(diagnosis.coverage).T
     ax.plot([0.4, 1], [0.4, 1], color=RIVAL, lw=1.2, ls=(0, (4, 3)))
-    ax.errorbar(asked, actual, error, fmt="o-", color=CHOSEN, capsize=2.5)
+    ax.errorbar(asked, actual, 1.96 * error, fmt="o-", color=CHOSEN, capsize=2.5)
     ax.set(xlabel="coverage asked", ylabel="coverage on new rows")
     return fig
 
@@ -196,8 +210,7 @@ def coverage_by_count(diagnosis: Diagnosis) -> Any:
     fig, ax = empty_figure(HALF, 3.6)
     groups = diagnosis.coverage_by_count
     share = np.array([group[2] for group in groups])
-    n_rows = np.array([group[1] for group in groups])
-    error = 1.96 * np.sqrt(0.09 / n_rows)
+    error = 1.96 * np.array([group[4] for group in groups])
     ax.axhline(0.9, color=RIVAL, lw=1.2, ls=(0, (4, 3)))
     ax.errorbar(range(len(groups)), share, error, fmt="o", color=CHOSEN, capsize=2.5)
     slant = SLANT if len(groups) > 6 else {}
@@ -207,16 +220,16 @@ def coverage_by_count(diagnosis: Diagnosis) -> Any:
     return fig
 
 
-def learning_curve(diagnosis: Diagnosis, width: float = WIDE) -> Any:
-    """Draw R2 against the number of training rows."""
+def learning_curve(score: str, diagnosis: Diagnosis, width: float = WIDE) -> Any:
+    """Draw the score of this name against the number of training rows."""
     fig, ax = empty_figure(width, 3.2)
     curve = diagnosis.curve
-    n_rows, r2, error = np.array([(p.n_rows, p.r2, p.error) for p in curve]).T
-    ax.errorbar(n_rows, r2, 1.96 * error, fmt="o-", color=CHOSEN, capsize=3)
+    n_rows, value, error = np.array([(p.n_rows, p.score, p.error) for p in curve]).T
+    ax.errorbar(n_rows, value, 1.96 * error, fmt="o-", color=CHOSEN, capsize=3)
     ax.set_xscale("log")
     ax.set_xticks(n_rows, [f"{p.n_rows:,}" for p in curve])
     ax.set_xticks([], minor=True)
-    ax.set(xlabel="training rows", ylabel="R2 on new rows")
+    ax.set(xlabel="training rows", ylabel=f"{score} on new rows")
     return fig
 
 

@@ -10,17 +10,10 @@ from missfit.report.table import figures
 
 MOST_BARS = 30  # variables that are all drawn
 FIRST_BARS = 20  # variables that are drawn where there are more
-LABEL = "fall of R2 if the variable is permuted"
-COLUMNS = [
-    Column("variable"),
-    Column("fall of R2", ".4f"),
-    Column("± standard error", ".4f"),
-    Column("missing", ".1%"),
-]
 
 
 def importance_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
-    """Return how far R2 falls if a variable is permuted, in words and as a figure."""
+    """Return how far scores fall if a variable is permuted, in words and a figure."""
     found = diagnosis.importance
     title = "What matters"
     if not found.n_rows:
@@ -29,7 +22,9 @@ def importance_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     ranked = found.ranked()
     top = ranked if len(ranked) <= MOST_BARS else ranked[:FIRST_BARS]
     names = comparison.names
-    bars = [names[j] for j in top], found.drops[top], found.errors[top], LABEL
+    worsening = comparison.task.words.worsening
+    label = f"{worsening} if the variable is permuted"
+    bars = [names[j] for j in top], found.drops[top], found.errors[top], label
     parts = [
         paragraph(what_matters(comparison, diagnosis)),
         figure(
@@ -44,7 +39,13 @@ def importance_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
             [names[j], float(found.drops[j]), float(found.errors[j]), float(rate[j])]
             for j in ranked
         ]
-        parts.append(table(COLUMNS, rows, filtered=True, first=10))
+        columns = [
+            Column("variable"),
+            Column(worsening, ".4f"),
+            Column("± standard error", ".4f"),
+            Column("missing", ".1%"),
+        ]
+        parts.append(table(columns, rows, filtered=True, first=10))
     return section(title, *parts)
 
 
@@ -65,10 +66,11 @@ def what_matters(comparison: Comparison, diagnosis: Diagnosis) -> str:
         others = "It alone matters" if len(names) > 1 else "It matters"
     else:
         others = f"{clear} of the {len(names)} variables matter"
+    words = comparison.task.words
     return (
-        f"{names[first]} matters most: with its values permuted, R2 falls by "
-        f"{drop:.3f} ± {error:.3f} (standard error). {others} by more than two "
-        "standard errors."
+        f"{names[first]} matters most: with its values permuted, {words.the_score} "
+        f"{words.worsens} by {drop:.3f} ± {error:.3f} (standard error). {others} by "
+        "more than two standard errors."
     )
 
 

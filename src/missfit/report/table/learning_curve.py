@@ -6,34 +6,39 @@ from functools import partial
 
 import numpy as np
 
-from missfit.comparison import Diagnosis
+from missfit.comparison import Comparison, Diagnosis
+from missfit.comparison.number_task import NUMBER
+from missfit.comparison.task import Task
 from missfit.report.page import Html, figure, paragraph, section
 from missfit.report.table import figures
 
 
-def learning_curve_section(diagnosis: Diagnosis) -> Html:
+def learning_curve_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     """Return the learning curve and what it says."""
+    answer = paragraph(more_rows(diagnosis, comparison.task))
     if len(diagnosis.curve) < 2:
-        return section("Would more rows help?", paragraph(more_rows(diagnosis)))
+        return section("Would more rows help?", answer)
+    score = comparison.task.words.score
     return section(
         "Would more rows help?",
-        paragraph(more_rows(diagnosis)),
+        answer,
         figure(
-            figures.both(partial(figures.learning_curve, diagnosis)),
-            "R2 of the recommended predictor when it learns from part of the rows, "
-            "with 95 % intervals.",
+            figures.both(partial(figures.learning_curve, score, diagnosis)),
+            f"{score[0].upper()}{score[1:]} of the recommended predictor when it "
+            "learns from part of the rows, with 95 % intervals.",
             name="curve",
         ),
     )
 
 
-def more_rows(diagnosis: Diagnosis) -> str:
+def more_rows(diagnosis: Diagnosis, task: Task = NUMBER) -> str:
     """Answer whether more rows would help, in plain words."""
     if len(diagnosis.curve) < 2:
         return "The learning curve was not drawn."
     before, last = diagnosis.curve[-2:]
-    step = f"from {before.n_rows:,} to {last.n_rows:,} training rows the R2"
-    change = f"{last.gain:+.3f} ± {last.gain_error:.3f}"
+    words, sign = task.words, 1 if task.higher_is_better else -1
+    step = f"from {before.n_rows:,} to {last.n_rows:,} training rows the {words.score}"
+    change = f"{sign * last.gain:+.3f} ± {last.gain_error:.3f}"
     per_doubling = last.gain / np.log2(last.n_rows / before.n_rows)
     if per_doubling <= 0.003:
         return (
@@ -47,4 +52,9 @@ def more_rows(diagnosis: Diagnosis) -> str:
         )
     if per_doubling <= 0.01:
         return f"A little: {step} changed by {change} (standard error)."
-    return f"Yes: {step} rose by {change} (standard error), and it may rise further."
+    rise = f"{last.gain:+.3f}" if sign > 0 else f"{last.gain:.3f}"
+    further = "rise" if sign > 0 else "fall"
+    return (
+        f"Yes: {step} {words.improved} by {rise} ± {last.gain_error:.3f} (standard "
+        f"error), and it may {further} further."
+    )

@@ -14,9 +14,9 @@ COLUMNS = [
     Column("AUC", ".2f"),
 ]
 CAPTION = (
-    "Target gap: mean of the target where the variable is missing minus where it is "
-    "observed, in standard deviations. p: the p-value of a permutation test on ranks "
-    "that the target does not differ there, corrected for the number of variables "
+    "Target gap: {mean} where the variable is missing minus where it is observed, in "
+    "standard deviations. p: the p-value of a permutation test on ranks that {target} "
+    "does not differ there, corrected for the number of variables "
     "(1/300 is the least; up to it a difference is claimed above). AUC: how well the "
     "values of the other variables predict the mask; 0.5 means not at all (tried for "
     "the masks closest to one half)."
@@ -32,7 +32,13 @@ def mechanism_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
     ]
     if rows:
         parts.append(
-            table(COLUMNS, rows, caption=CAPTION, filtered=len(rows) > 8, first=12)
+            table(
+                COLUMNS,
+                rows,
+                caption=_caption(comparison),
+                filtered=len(rows) > 8,
+                first=12,
+            )
         )
     return section("Why values are missing", *parts)
 
@@ -42,7 +48,19 @@ def mechanism(comparison: Comparison, diagnosis: Diagnosis) -> list[str]:
     if not comparison.mask.any():
         return ["Nothing is missing."]
     return [
-        *sentences(diagnosis.mechanism, comparison.names, comparison.target),
+        *sentences(diagnosis.mechanism, comparison.names, _target(comparison)),
         "No table can prove that values are missing at random given what is observed: "
         "ask those who collected it.",
     ]
+
+
+def _caption(comparison: Comparison) -> str:
+    if comparison.task.classes is None:
+        return CAPTION.format(mean="mean of the target", target="the target")
+    name = _target(comparison)
+    return CAPTION.format(mean=name, target=name)
+
+
+def _target(comparison: Comparison) -> str:
+    """Return what differs where values are missing: the target, or a class of it."""
+    return comparison.task.evidence_name(comparison.y, comparison.target)

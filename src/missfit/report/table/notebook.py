@@ -9,13 +9,17 @@ from typing import Any
 
 FORMATS = {
     "R2": ".4f",
+    "log-loss": ".4f",
     "behind": ".4f",
     "regret": ".4f",
     "RMSE": ".4g",
     "MAE": ".4g",
+    "AUC": ".3f",
+    "Brier": ".4f",
+    "accuracy": ".1%",
     "seconds": ".2f",
 }
-BAR = 90  # pixels of an R2 of 1
+BAR = 90  # pixels of an R2 of 1, or of an AUC of 1
 LEFT = "text-align:left;padding:2px 10px 2px 0"
 RIGHT = (
     "text-align:right;padding:2px 10px;white-space:nowrap;"
@@ -66,15 +70,17 @@ def _cell(row: dict[str, Any], name: str) -> str:
         return ""
     text = format(value, FORMATS[name])
     error = row.get(f"{name}_error")
-    return text if not error else f"{text} ± {error:.4f}"
+    if not error:
+        return text
+    return f"{text} ± {error:{FORMATS[name] if name == 'accuracy' else '.4f'}}"
 
 
 def _bar(row: dict[str, Any]) -> str:
-    """Return a bar as long as R2."""
-    r2 = row["R2"]
-    if r2 is None or math.isnan(r2):
+    """Return a bar as long as R2 or, for classes, as the AUC is above one half."""
+    share = row["R2"] if "R2" in row else 2 * row["AUC"] - 1
+    if share is None or math.isnan(share):
         return ""
-    width = round(BAR * min(max(r2, 0.0), 1.0))
+    width = round(BAR * min(max(share, 0.0), 1.0))
     return (
         f'<span style="display:inline-block;width:{BAR}px;background:#8883">'
         f'<span style="display:block;width:{width}px;height:.7em;background:#3b78b5">'

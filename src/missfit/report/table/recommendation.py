@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Html, number, paragraph, section, tiles
+from missfit.report.table import class_words, number_words
 from missfit.report.table.rivals import rivals_by_score
 
 
@@ -20,20 +23,10 @@ def recommendation_section(comparison: Comparison, diagnosis: Diagnosis) -> Html
 
 def _key_numbers(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return the few numbers that a reader looks for first."""
-    score, y = comparison.scores[comparison.recommended], comparison.y
     complete = float((~comparison.mask.any(axis=1)).mean())
     return [
-        (
-            "variance explained, R2",
-            f"{score.r2:.3f}",
-            f"{score.low:.3f} to {score.high:.3f}",
-        ),
-        (
-            "typical error, RMSE",
-            number(score.rmse),
-            f"{number(y.std())} is the target's standard deviation",
-        ),
-        ("rows", f"{len(y):,}", f"{complete:.0%} of them complete"),
+        *_voice(comparison).tiles(comparison),
+        ("rows", f"{len(comparison.y):,}", f"{complete:.0%} of them complete"),
         (
             "variables",
             f"{len(comparison.names):,}",
@@ -47,27 +40,22 @@ def _key_numbers(comparison: Comparison) -> list[tuple[str, str, str]]:
     ]
 
 
+def _voice(comparison: Comparison) -> Any:
+    """Return the words for the scores of numbers, or for those of classes."""
+    return number_words if comparison.task.classes is None else class_words
+
+
 def recommendation(comparison: Comparison) -> str:
     """Return the recommendation in a sentence or two of plain words."""
-    chosen = comparison.scores[comparison.recommended]
-    text = (
-        f"Use {comparison.recommended}: on rows that it has not seen it explains "
-        f"{chosen.r2:.1%} of the variance of {comparison.target} (95 % interval "
-        f"{chosen.low:.1%} to {chosen.high:.1%}), with a typical error of "
-        f"{number(chosen.rmse)}."
-    )
-    if comparison.recommended != comparison.best:
+    voice, name = _voice(comparison), comparison.recommended
+    text = voice.how_good(comparison)
+    if name != comparison.best:
         best = comparison.scores[comparison.best]
         text += (
-            f" {comparison.best} scored {best.r2:.1%}, which is within one standard "
-            f"error; {comparison.recommended} is quicker."
+            f" {comparison.best} scored {voice.written(best.value)}, which is within "
+            f"one standard error; {name} is quicker."
         )
-    if chosen.low <= 0:
-        text += (
-            " But it may be no better than the mean of the target: with this table "
-            "there is little to predict."
-        )
-    return text
+    return text + voice.doubt(comparison)
 
 
 def against_rivals(comparison: Comparison) -> str:
@@ -82,9 +70,11 @@ def against_rivals(comparison: Comparison) -> str:
             "is as good as anything here."
         )
     gain, error = comparison.gain(comparison.recommended, over=best)
+    is_below = (gain >= 0) == comparison.task.higher_is_better
     return (
-        f"The R2 of the best of what people use today, {best}, is {abs(gain):.3f} ± "
-        f"{error:.3f} (standard error) {'below' if gain >= 0 else 'above'} that."
+        f"The {comparison.task.words.score} of the best of what people use today, "
+        f"{best}, is {abs(gain):.3f} ± {error:.3f} (standard error) "
+        f"{'below' if is_below else 'above'} that."
     )
 
 
@@ -93,8 +83,9 @@ def weakest_rows(comparison: Comparison, diagnosis: Diagnosis) -> str:
     groups, name = diagnosis.by_count, comparison.recommended
     if len(groups) < 2:
         return ""
-    worst = max(groups, key=lambda group: group.rmse[name])
+    worst = max(groups, key=lambda group: group.errors[name])
     return (
         f"It is weakest on the {worst.n_rows:,} rows with {worst.label} variables "
-        f"missing (RMSE {number(worst.rmse[name])} ± {number(worst.error)})."
+        f"missing ({comparison.task.words.error} {number(worst.errors[name])} ± "
+        f"{number(worst.error)})."
     )

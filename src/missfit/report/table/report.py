@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from numpy.typing import NDArray
+
 from missfit.comparison import Comparison, Diagnosis
-from missfit.report.page import page
+from missfit.report.page import Html, page
 from missfit.report.table.code import code_section
 from missfit.report.table.errors import errors_section
 from missfit.report.table.importance import importance_section
@@ -15,6 +17,7 @@ from missfit.report.table.learning_curve import learning_curve_section
 from missfit.report.table.mechanism import mechanism_section
 from missfit.report.table.missing import missing_section
 from missfit.report.table.predictions import predictions_section
+from missfit.report.table.probabilities import calibration_section, classes_section
 from missfit.report.table.provenance import Provenance, provenance_section
 from missfit.report.table.recommendation import recommendation_section
 from missfit.report.table.scores import scores_section
@@ -30,6 +33,7 @@ def table_report(
     code: str,
     *,
     origin: Provenance | None = None,
+    bayes: NDArray | None = None,
 ) -> str:
     """Return the page.
 
@@ -42,6 +46,8 @@ def table_report(
         `missfit.report.table.code.reproducing_code`.
     origin : Provenance, optional
         The file, the command and the versions, for a section at the end.
+    bayes : ndarray, optional
+        What the Bayes predictor predicts for the rows, where it is known.
     """
     import matplotlib
 
@@ -51,13 +57,13 @@ def table_report(
         parts = [
             suspicions_section(comparison.suspicions),
             recommendation_section(comparison, diagnosis),
-            scores_section(comparison),
-            predictions_section(comparison),
+            scores_section(comparison, bayes),
+            *_predictions(comparison),
             importance_section(comparison, diagnosis),
             missing_section(comparison),
             errors_section(comparison, diagnosis),
-            intervals_section(comparison, diagnosis),
-            learning_curve_section(diagnosis),
+            *_intervals(comparison, diagnosis),
+            learning_curve_section(comparison, diagnosis),
             worth_section(comparison, diagnosis),
             mechanism_section(comparison, diagnosis),
             code_section(comparison, code),
@@ -69,6 +75,20 @@ def table_report(
         *parts,
         lead=_lead(comparison, origin),
     )
+
+
+def _predictions(comparison: Comparison) -> list[Html]:
+    """Return the sections on the predictions: numbers, or probabilities."""
+    if comparison.task.classes is None:
+        return [predictions_section(comparison)]
+    return [calibration_section(comparison), classes_section(comparison)]
+
+
+def _intervals(comparison: Comparison, diagnosis: Diagnosis) -> list[Html]:
+    """Return the section on prediction intervals, which numbers have."""
+    if comparison.task.classes is not None:
+        return []
+    return [intervals_section(comparison, diagnosis)]
 
 
 def _lead(comparison: Comparison, origin: Provenance | None) -> str:

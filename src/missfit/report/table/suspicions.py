@@ -48,5 +48,8 @@ def remedy_in_words(remedy: Remedy | None) -> str:
         "drop": f"leave out {names}",
         "group": f"hold out the rows of one {names} together",
         "time": f"test on what follows in time, {time}",
+        "task": f"set the task to {' '.join(remedy.columns)}",
         "log": "make a column with the logarithm and predict that",
+        "keep": f"say that {names} {'is' if len(remedy.columns) == 1 else 'are'} to be "
+        "read as numbers",
     }[remedy.action]

@@ -24,14 +24,15 @@ def worth_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
         [comparison.names[j] for j in top],
         100 * worth.drops[top] / risk,
         100 * worth.standard_errors[top] / risk,
-        "% of the mean squared error saved",
+        f"% of the {comparison.task.words.risk} saved",
     )
     return section(
         title,
         words,
         figure(
             figures.both(partial(figures.bars, *bars)),
-            "Expected fall of the mean squared error if a variable were never missing"
+            f"Expected fall of the {comparison.task.words.risk} if a variable were "
+            "never missing"
             + (", with 95 % intervals." if worth.standard_errors.any() else "."),
             name="worth",
         ),
@@ -45,11 +46,13 @@ def worth_of_measuring(comparison: Comparison, diagnosis: Diagnosis) -> str:
     if not ranked:
         return "None: measuring what is missing would not help, as far as can be told."
     best = ranked[0]
-    gain = worth.drops[best] / comparison.y.var()
-    error = worth.standard_errors[best] / comparison.y.var()
-    spread = f" ± {error:.3f}" if error else ""
+    unit, words = comparison.task.unit(comparison.y), comparison.task.words
+    gain, error = worth.drops[best] / unit, worth.standard_errors[best] / unit
+    form = ".3f" if comparison.task.higher_is_better else ".4f"
+    spread = f" ± {error:{form}}" if error else ""
+    also = ", by" if not comparison.task.higher_is_better else ", and R2 would rise by"
     return (
-        f"If {comparison.names[best]} were always measured, the mean squared error "
-        f"would fall by about {worth.drops[best] / diagnosis.risk:.1%}, and R2 would "
-        f"rise by {gain:.3f}{spread}. Found {worth.method}."
+        f"If {comparison.names[best]} were always measured, the {words.risk} would "
+        f"fall by about {worth.drops[best] / diagnosis.risk:.1%}{also} "
+        f"{gain:{form}}{spread}. Found {worth.method}."
     )

@@ -1,4 +1,4 @@
-"""The paper's four figures, each from the tidy table alone.
+"""The paper's four figures and that of classes, each from the tidy table alone.
 
 Every function takes the table of `missfit.study.read_table` and returns a matplotlib
 Figure; only `save_figures` writes files. Artists of a method have the gid
@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from missfit.study.figures.box_plots import box_plots
+from missfit.study.figures.class_curves import class_curves
 from missfit.study.figures.learning_curves import learning_curves
 from missfit.study.figures.methods import WIDTH
-from missfit.study.figures.panels import TITLES, finished
+from missfit.study.figures.panels import TITLES, finished, finished_classes
 from missfit.study.figures.rows_per_parameter import rows_per_parameter
 from missfit.study.figures.widths import widths
 from missfit.writing import whole_file
@@ -24,6 +25,7 @@ FIGURES: dict[int, Callable] = {
     2: rows_per_parameter,
     3: box_plots,
     4: widths,
+    5: class_curves,
 }
 
 
@@ -38,6 +40,7 @@ def possible_figures(table) -> list[int]:
         2: bool(scaled.any()),
         3: len(done) > 0,
         4: paper[networks]["method"].nunique() > 1,
+        5: len(finished_classes(table)) > 0,
     }
     return [number for number, there in enough.items() if there]
 

@@ -10,6 +10,7 @@ from missfit.study.figures.methods import OTHER_COLOURS, colour_of, shown_method
 from missfit.study.figures.panels import (
     LARGEST,
     TITLES,
+    add_method_key,
     draw_bayes_rate,
     figure_style,
     finished,
@@ -59,17 +60,7 @@ def learning_curves(table, *, published: bool = False):
             low = _lowest(part, methods, LOWEST.get(setting, -np.inf))
             ax.set(xscale="log", xlabel="number of training samples", ylim=(low, 1.02))
             ax.set_title(title_of(setting, part), fontweight="bold", fontsize=10)
-            handles, labels = ax.get_legend_handles_labels()
-            ax.legend(
-                handles,
-                labels,
-                ncols=2,
-                fontsize=7.5,
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.14),
-                columnspacing=1.0,
-                handlelength=1.5,
-            )
+            add_method_key(ax)
         axes[0, 0].set_ylabel("R2")
         _split_key(axes[0, min(1, len(settings) - 1)])
         fig.suptitle(f"d = {d}", x=0.01, ha="left", fontsize=9)
@@ -78,12 +69,19 @@ def learning_curves(table, *, published: bool = False):
 
 def _curve(ax, part, method: str, colour: str) -> None:
     rows = part[part["method"] == method]
-    test = rows[rows["split"] == "test"]
+    draw_medians(ax, rows[rows["split"] == "test"], "r2", method, colour)
+    train = rows[rows["split"] == "train"].groupby("n")["r2"].mean()
+    (line,) = ax.plot(train.index, train, color=colour, ls=":", lw=1.3)
+    line.set_gid(f"series:{method}:train")
+
+
+def draw_medians(ax, test, score: str, method: str, colour: str) -> None:
+    """Draw the median of a score by training rows, and its interval."""
     n, median, low, high = [], [], [], []
     for size, group in test.groupby("n"):
-        interval = median_interval(group["r2"].to_numpy())
+        interval = median_interval(group[score].to_numpy())
         n.append(size)
-        median.append(group["r2"].median())
+        median.append(group[score].median())
         low.append(interval[0])
         high.append(interval[1])
     own = colour in OTHER_COLOURS  # a method beyond the paper's is drawn to stand out
@@ -93,9 +91,6 @@ def _curve(ax, part, method: str, colour: str) -> None:
     line.set_gid(f"series:{method}:test")
     band = ax.fill_between(n, low, high, color=colour, alpha=0.18, lw=0)
     band.set_gid(f"series:{method}:interval")
-    train = rows[rows["split"] == "train"].groupby("n")["r2"].mean()
-    (line,) = ax.plot(train.index, train, color=colour, ls=":", lw=1.3)
-    line.set_gid(f"series:{method}:train")
 
 
 def _published_curves(ax, setting: str, d: int, methods: list[str]) -> None:

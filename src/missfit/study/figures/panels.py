@@ -86,9 +86,36 @@ def add_dimension_key(fig, dimensions) -> None:
     fig.legend(handles=keys, loc="outside lower center", ncols=len(keys), fontsize=8)
 
 
+def add_method_key(ax) -> None:
+    """Add a legend of the methods below a panel."""
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(
+        handles,
+        labels,
+        ncols=2,
+        fontsize=7.5,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        columnspacing=1.0,
+        handlelength=1.5,
+    )
+
+
 def finished(table):
-    """Return the rows of the cells that were run without a failure."""
-    return table[table["status"] == "ok"]
+    """Return the rows of the cells that were run without a failure, on numbers."""
+    return table[(table["status"] == "ok") & ~of_classes(table)]
+
+
+def finished_classes(table):
+    """Return the rows of the cells that were run without a failure, on classes."""
+    return table[(table["status"] == "ok") & of_classes(table)]
+
+
+def of_classes(table):
+    """Return which rows of a table are about classes; older tables have none."""
+    if "log_loss" not in table:
+        return table["status"] != table["status"]
+    return table["log_loss"].notna()
 
 
 def settings_of(table) -> list[str]:

@@ -1,0 +1,154 @@
+"""What the default predictors share: a base and parts, chosen by held-out rows."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from missfit.auto.averaging import averaged
+from missfit.auto.boosting import fit_parts
+from missfit.auto.candidates import candidates_of
+from missfit.auto.clock import Clock
+from missfit.auto.explanation import Explanation, Score
+from missfit.auto.heldout import Table, all_and_splits, row_splits
+from missfit.auto.objective import Objective
+from missfit.auto.parts import Part
+from missfit.auto.race import Race
+from missfit.auto.reasons import Outcome, sum_of_parts
+from missfit.auto.settings import set_by_a_look
+from missfit.estimators.base import NanEstimator
+from missfit.moments.pattern_moments import PatternMoments
+
+
+class AutoPredictor(NanEstimator):
+    """A default predictor: a linear base chosen by held-out rows, boosted if it pays.
+
+    What the target asks of a prediction is the `Objective` of the table.
+    """
+
+    base_: Any
+    parts_: list[Part]
+    scores_: list[Score]
+    _explanation_: Explanation
+    candidates: Any
+    cv: Any
+    time_budget: float | None
+    random_state: Any
+
+    @abstractmethod
+    def _table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Table:
+        """Return validated rows of weight > 0, and remember what they look like."""
+
+    @abstractmethod
+    def _default_candidates(self, moments: PatternMoments) -> list[Any]:
+        """Return the candidates that suit a table, the reference first."""
+
+    def _choose(self, table: Table, clock: Clock) -> None:
+        """Choose by the rows of a table, and fit what is chosen."""
+        seed, deadline = self._seed(), clock.deadline
+        with clock.stage("reading the rows"):
+            whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
+            candidates = self._candidates(table, whole.moments)
+        with clock.stage("the linear candidates"):
+            race = Race(candidates.for_the_race(seed), table, deadline)
+            picked = race.run(splits)
+            winner = averaged(race, splits) or picked
+        flexible = candidates.for_the_parts(seed, table.objective.tasks)
+        with clock.stage("the flexible parts"):
+            deadline -= race.final_seconds(winner)
+            rng = np.random.default_rng(seed)
+            if splits and time.perf_counter() < deadline:
+                set_by_a_look(table, winner.estimator, splits[0], flexible, rng)
+            parts = fit_parts(table, winner.estimator, splits, flexible, rng, deadline)
+        with clock.stage("the base fitted to all rows"):
+            self.base_ = whole.fit(winner.estimator)
+        self.parts_ = parts.kept
+        with clock.stage("this explanation"):
+            outcome = Outcome(whole, splits, race, winner, flexible, parts)
+            explanation = outcome.explanation(self._feature_names())
+        self._explanation_ = replace(explanation, seconds=clock.seconds)
+        self.scores_ = explanation.candidates
+
+    def candidates_for(self, X: Any, y: Any = None, sample_weight: Any = None) -> list:
+        """Return what `fit` would try on these rows, without fitting anything.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            The features, NaN where missing.
+        y : array-like of shape (n,), or str
+            The target, or the name of its column.
+        sample_weight : array-like of shape (n,), or str, optional
+            Weights of the rows.
+
+        Returns
+        -------
+        list of estimators
+            Unfitted copies: the linear ones that compete for the base, with the
+            reference first, then the flexible ones. Change the list and give it as
+            ``candidates``.
+
+        Examples
+        --------
+        >>> from missfit import AutoRegressor
+        >>> X = np.column_stack([np.arange(100.0), np.tile([1.0, np.nan], 50)])
+        >>> for candidate in AutoRegressor().candidates_for(X, X[:, 0]):
+        ...     print(type(candidate).__name__)
+        EMLR
+        ConditionalImputedLR
+        FactorizedLR
+        PartialPooling
+        SelfMaskedLR
+        PatternMixtureLR
+        HistGradientBoostingRegressor
+        """
+        table = self._trial()._table(X, y, sample_weight, None)
+        moments = table.moments(np.arange(len(table.X)))
+        found = self._candidates(table, moments)
+        return [clone(candidate) for candidate in (*found.linear, *found.flexible)]
+
+    def explain(self, feature_names: Sequence[str] | None = None) -> Explanation:
+        """Return what was chosen and why; ``print`` it to read it.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            A name for each feature, where the fit did not see any: after a
+            `TableEncoder` in a pipeline these are ``encoder.get_feature_names_out()``,
+            or the names of the table's own columns,
+            ``encoder.feature_names_in_[encoder.variables_]``, which stand for all
+            columns of a category at once.
+        """
+        check_is_fitted(self)
+        if feature_names is None:
+            return self._explanation_
+        return self._explanation_.named(feature_names)
+
+    def _candidates(self, table: Table, moments: PatternMoments):
+        default = self._default_candidates(moments)
+        return candidates_of(self.candidates, default, table.objective, moments)
+
+    def _guess(self, objective: Objective, X: NDArray) -> NDArray[np.float64]:
+        """Return the guesses of validated rows."""
+        return sum_of_parts(objective, self.base_, self.parts_, X)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+def checked_groups(groups: Any, X: NDArray) -> NDArray | None:
+    """Return groups as an array with one entry for each row."""
+    if groups is None:
+        return None
+    groups = np.asarray(groups)
+    check_consistent_length(X, groups)
+    return groups

@@ -1,0 +1,69 @@
+"""How much of what flexible candidates add to a base is taken, by held-out rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.auto.heldout import Gain, Table
+
+
+class Unseen:
+    """Held-out rows with the guesses of a base, to which additions are weighed."""
+
+    def __init__(self, table: Table, rows: NDArray[np.intp], base: NDArray):
+        self.table, self.rows, self.base = table, rows, base
+        self.weight = table.weight[rows]
+        self.base_loss = table.losses(rows, base)
+        self.unit = table.unit(rows)
+
+    def weighed(self, additions: list[NDArray]) -> tuple[NDArray, NDArray]:
+        """Return the weights of additions of least loss, and the losses with them."""
+        objective, y = self.table.objective, self.table.y[self.rows]
+        weights = objective.weights(y, self.base, additions, self.weight)
+        added = sum(w * part for w, part in zip(weights, additions, strict=True))
+        return weights, objective.losses(y, self.base + added)
+
+    def gain(self, loss: NDArray, new_loss: NDArray) -> Gain:
+        """Return how much lower the second losses are."""
+        return self.table.gain(self.rows, loss, new_loss)
+
+    def gain_of(self, additions: list[NDArray]) -> Gain:
+        """Return what additions gain over the base at their best weights."""
+        return self.gain(self.base_loss, self.weighed(additions)[1])
+
+    def mean_loss(self) -> float:
+        """Return the mean loss of the base."""
+        return float(np.average(self.base_loss, weights=self.weight))
+
+    def base_score(self) -> float:
+        """Return the score of the base."""
+        return self.table.objective.score(self.mean_loss(), self.unit)
+
+
+class Stack(NamedTuple):
+    """Weights of the candidates kept, and how much they gain over the base."""
+
+    kept: list[int]
+    weights: NDArray[np.float64]
+    gain: Gain
+
+
+def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
+    """Weights in [0, 1] of additions to a base; each addition must earn its place.
+
+    Additions are taken one by one, the most useful first, as long as each lowers the
+    held-out loss by more paired standard errors than the objective asks for.
+    """
+    kept, weights, loss = [], np.empty(0), unseen.base_loss
+    while len(kept) < len(additions):
+        trials = []
+        for k in set(range(len(additions))) - set(kept):
+            trials.append((k, *unseen.weighed([additions[j] for j in [*kept, k]])))
+        k, trial, new_loss = min(trials, key=lambda t: unseen.weight @ t[2])
+        if not unseen.gain(loss, new_loss).wins(unseen.table.objective.earned):
+            break
+        kept, weights, loss = [*kept, k], trial, new_loss
+    return Stack(kept, weights, unseen.gain(unseen.base_loss, loss))

@@ -1,0 +1,116 @@
+"""Regressions on a Gaussian law of X, for any missing pattern, without a branch.
+
+With the covariance C of the features in standard units, z their values less the mean
+and w the 0/1 vector of those observed, the matrix diag(w) C diag(w) + diag(1 - w) holds
+C_oo and leaves the missing features alone. Eliminating the features one by one, as
+Gauss did, from this matrix bordered by what is to be predicted gives its conditional
+expectation and variance: the same d steps for every row, so one graph for 2^d patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missfit.gaussian.conditional import ScaledGaussian
+from missfit.onnx_export.graph import Graph, Value
+from missfit.onnx_export.rows import Rows
+
+
+class Conditional(NamedTuple):
+    """What the observed features say of targets under K laws.
+
+    Attributes
+    ----------
+    mean, variance : Value of shape (n, K, t)
+        Of b'X given what is observed, where it is one target at a time.
+    covariance : Value of shape (n, K, t, t)
+        Of all targets together.
+    log_density : Value of shape (n, K)
+        Of the observed features, in standard units.
+    """
+
+    mean: Value
+    variance: Value
+    covariance: Value
+    log_density: Value
+
+
+def conditional(
+    rows: Rows, laws: Sequence[ScaledGaussian], coef: NDArray[np.float64]
+) -> Conditional:
+    """Return the moments of coef X, shape (t, d), given what is observed.
+
+    The laws have the shift and the scale in common, as those of a mixture have. The
+    mean is taken as `missfit.gaussian.conditional.conditional_maps` takes it: observed
+    features come in by their own slopes, so that rounding in the elimination touches
+    only what is said of the missing ones.
+    """
+    g, (t, d) = rows.graph, coef.shape
+    slopes = coef * laws[0].scale
+    mean = np.stack([law.mean for law in laws])
+    cov = np.stack([law.cov for law in laws])
+    standard = (rows.x - laws[0].shift) / laws[0].scale
+    known = g.where(rows.missing, 0.0, standard).reshaped(0, 1, d)
+    seen, lost = rows.seen.reshaped(0, 1, d), rows.mask.reshaped(0, 1, d)
+    gap = known - seen * mean  # (n, K, d), 0 where missing
+    filled = known + lost * mean
+    # what is missing of each target, as a combination of the missing features
+    missed = lost * slopes  # (n, t, d)
+    # its covariances with all features, (n, K, t, d), by one product for all laws
+    pull = (missed @ np.hstack(list(cov))).reshaped(0, t, len(laws), d)
+    pull = g.node("Transpose", pull, perm=[0, 2, 1, 3])
+    turned = g.node("Transpose", missed, perm=[0, 2, 1]).reshaped(0, 1, d, t)
+    own = pull @ turned  # targets with targets, (n, K, t, t)
+    matrix = _bordered(g, seen, cov, pull, own, gap)
+    rest, pivots, gaps = _eliminated(matrix, d, t)
+    left, shift = rest.split(t, 1)
+    variance = (left * np.eye(t)).summed(t)
+    surprise = (gaps * gaps / pivots + g.node("Log", pivots)).summed(d)
+    constant = rows.seen @ np.full((d, 1), np.log(2 * np.pi))
+    return Conditional(
+        filled @ slopes.T - shift.reshaped(0, 0, t),
+        g.node("Max", variance, 0.0),
+        left,
+        -0.5 * (surprise + constant),
+    )
+
+
+def _bordered(
+    g: Graph, seen: Value, cov: NDArray, pull: Value, own: Value, gap: Value
+) -> Value:
+    """Return the matrix to eliminate from, (n, K, d + t, d + t + 1).
+
+    Features above targets; features, targets and the gaps of the features side by side.
+    """
+    k, d = cov.shape[:2]
+    across, down = seen.reshaped(0, 1, 1, d), seen.reshaped(0, 1, d, 1)
+    inner = down * across * cov + (1.0 - across) * np.eye(d)
+    pull_seen = pull * across
+    turned = g.node("Transpose", pull_seen, perm=[0, 1, 3, 2])
+    upper = [inner, turned, gap.reshaped(0, k, d, 1)]
+    nothing = pull_seen @ np.zeros((d, 1))
+    lower = [pull_seen, own, nothing]
+    return g.joined([g.joined(upper), g.joined(lower)], axis=-2)
+
+
+def _eliminated(matrix: Value, d: int, t: int) -> tuple[Value, Value, Value]:
+    """Return what is left of the targets, and each feature's pivot and gap, (n, K, d).
+
+    The pivot is the variance of a feature given the observed ones before it, and the
+    gap how far its value is from what they say; 1 and 0 where it is missing.
+    """
+    g, pivots, gaps = matrix.graph, [], []
+    for j in range(d):
+        n_columns = d + t - j
+        first, rest = matrix.split(1, n_columns - 1, axis=-2)
+        pivot, row = first.split(1, n_columns)
+        column, rest = rest.split(1, n_columns)
+        matrix = rest - column * (row / pivot)
+        pivots.append(pivot)
+        gaps.append(row.columns([-1]))
+    every = g.joined(pivots).reshaped(0, 0, d), g.joined(gaps).reshaped(0, 0, d)
+    return matrix, *every

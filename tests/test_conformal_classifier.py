@@ -1,0 +1,227 @@
+"""ConformalClassifier: coverage given the pattern, and the sets that theory says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from laws import small_law
+from missfit import EMLR, ConformalClassifier, PatternClassifier
+from missfit.bayes import BayesClassifier
+from missfit.simulate import Probit
+
+EM = PatternClassifier(EMLR())
+
+
+@parametrize_with_checks([ConformalClassifier(EM, random_state=0)])
+def test_scikit_learn_s_own_suite(estimator, check):
+    check(estimator)
+
+
+def law_of(name, shares=(0.5,)):
+    law = small_law(name, noise=1.0)
+    return Probit(law, [law.target_quantile(share) for share in shares])
+
+
+def covered(model, X, label):
+    """Return whether the set of each row holds its class."""
+    place = np.searchsorted(model.classes_, label)
+    return model.predict_set(X)[np.arange(len(place)), place]
+
+
+MECHANISMS = pytest.mark.parametrize("name", ["mcar", "mar", "selfmasked_probit"])
+
+
+def coverages(name, n, seeds):
+    """Return the coverage at 90 % over all rows, and by number missing."""
+    law = law_of(name, shares=(0.4, 0.7))
+    inside, n_missing = [], []
+    for seed in seeds:
+        X, label = law.sample(n, random_state=seed)
+        new, truth = law.sample(5_000, random_state=1_000 + seed)
+        model = ConformalClassifier(EM, random_state=seed).fit(X, label)
+        inside.append(covered(model, new, truth))
+        n_missing.append(np.isnan(new).sum(axis=1))
+    inside, n_missing = np.concatenate(inside), np.concatenate(n_missing)
+    # Where all three features are missing all rows have the same probabilities, and a
+    # set is right as often as its classes occur: no 90 %.
+    parts = [n_missing == k for k in range(3)]
+    often = [part for part in parts if part.sum() > 50 * len(seeds)]
+    return inside.mean(), np.array([inside[part].mean() for part in often])
+
+
+@MECHANISMS
+def test_ninety_percent_are_covered_whatever_makes_values_missing(name):
+    total, by_number = coverages(name, 6_000, range(4))
+    # 4 fits with 1,500 calibration rows: the standard error over all rows is 0.4
+    # points; of those with one number of missing values, of which some 50 calibrate in
+    # the rarest, 2 points. Rows in which nothing is observed are covered too often
+    assert total == pytest.approx(0.9, abs=0.02)
+    assert abs(by_number - 0.9).max() < 0.05
+
+
+@pytest.mark.slow
+@MECHANISMS
+def test_coverage_is_within_two_points_by_number_missing(name):
+    total, by_number = coverages(name, 8_000, range(40))
+    # rows in which nothing is observed are covered too often
+    assert total == pytest.approx(0.9, abs=0.02)
+    assert abs(by_number - 0.9).max() < 0.02
+
+
+def test_the_true_probabilities_give_the_sets_of_the_neyman_pearson_lemma():
+    """Sadinle et al. 2019: the smallest sets hold the classes with p_k >= t.
+
+    With the true probabilities of a law without missing values, t is the quantile of
+    p_y at alpha, found here from 200,000 other rows.
+    """
+    law = law_of("mcar", shares=(0.4, 0.7))
+    truth = BayesClassifier(law)
+
+    def complete(n, seed):
+        return law.sample_complete(n, random_state=seed)
+
+    many, label = complete(200_000, 1)
+    share = truth.predict_proba(many)[np.arange(len(label)), label]
+    level = np.quantile(share, 0.1)
+    X, label = complete(20_000, 2)
+    new, _ = complete(2_000, 3)
+    model = ConformalClassifier(truth, random_state=0).fit(X, label)
+    shares = truth.predict_proba(new)
+    # 5,000 calibration rows: the quantile has a standard error of 0.005
+    clear = (abs(shares - level) > 0.02).all(axis=1)
+    sets = model.predict_set(new)
+    np.testing.assert_array_equal(sets[clear], (shares >= level)[clear])
+    assert clear.mean() > 0.8
+
+
+class Certain(ClassifierMixin, BaseEstimator):
+    """A classifier that knows the class of every row: it is the first column."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        is_second = X[:, 0] > 0.5
+        return np.column_stack([~is_second, is_second]).astype(float)
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def test_sets_are_never_empty_where_that_is_not_allowed(rng):
+    # a classifier that is right in 97 % of the rows: 90 % coverage leaves sets empty
+    X = rng.normal(size=(4_000, 2))
+    label = X[:, 0] + 0.05 * rng.normal(size=4_000) > 0
+    base = LogisticRegression(C=100.0)
+    exact, full = (
+        ConformalClassifier(base, allow_empty=allowed, random_state=0).fit(X, label)
+        for allowed in (True, False)
+    )
+    new = rng.normal(size=(4_000, 2))
+    truth = new[:, 0] + 0.05 * rng.normal(size=4_000) > 0
+    assert (~exact.predict_set(new).any(axis=1)).mean() > 0.05
+    assert covered(exact, new, truth).mean() == pytest.approx(0.9, abs=0.03)
+    np.testing.assert_array_equal(full.predict_set(new).sum(axis=1), 1)
+    place = full.predict_set(new).argmax(axis=1)
+    np.testing.assert_array_equal(full.classes_[place], full.predict(new))
+
+
+def test_a_perfect_classifier_has_sets_of_one_class(rng):
+    X = (rng.random((400, 1)) > 0.5).astype(float)
+    model = ConformalClassifier(Certain(), random_state=0).fit(X, X[:, 0])
+    np.testing.assert_array_equal(model.predict_set(X), Certain().predict_proba(X) > 0)
+
+
+def test_the_kind_of_calibration_follows_the_pattern(rng):
+    X = rng.normal(size=(2_000, 3))
+    label = np.where(X.sum(axis=1) > 0, "high", "low")
+    X[:400, 0] = np.nan
+    X[np.arange(400, 440), rng.integers(1, 3, 40)] = np.nan
+    X[np.arange(440, 480)] = np.nan
+    model = ConformalClassifier(EM, alpha=0.02, random_state=0).fit(X, label)
+    new = [[0, 0, 0], [np.nan, 0, 0], [0, np.nan, np.nan]]
+    _, kind = model.predict_set(new, return_kind=True)
+    assert kind.tolist() == ["same pattern", "same pattern", "all rows"]
+    sets = model.predict_sets(new, [0.02, 0.5])
+    assert sets.shape == (2, 3, 2)
+    assert (sets[0] >= sets[1]).all()
+
+
+def test_too_few_rows_give_sets_of_all_classes_and_a_warning(rng):
+    X = rng.normal(size=(12, 1))
+    label = np.arange(12) % 3
+    model = ConformalClassifier(EM, alpha=0.01, random_state=0)
+    with pytest.warns(UserWarning, match="12 rows are too few for a coverage of 0.99"):
+        model.fit(X, label)
+    sets, kind = model.predict_set(X, return_kind=True)
+    assert sets.all()
+    assert set(kind) == {"too few"}
+
+
+def test_new_groups_are_covered_where_the_group_is_the_unit(rng):
+    # the label is that of the group: rows of a group are one draw
+    def grouped(n_groups):
+        group = np.repeat(np.arange(n_groups), 10)
+        X = rng.normal(size=(len(group), 2))
+        X[:, 0] += rng.normal(size=n_groups)[group]
+        flips = rng.random(n_groups)[group] < 0.3
+        return X, (X[:, 0] > 0) ^ flips, group
+
+    X, label, group = grouped(300)
+    model = ConformalClassifier(EM, random_state=0).fit(X, label, groups=group)
+    held = set(model.calibration_groups_)
+    assert len(held) == 75  # whole groups are held out
+    assert len(model.calibration_rows_) == 750
+    new, truth, _ = grouped(300)
+    # 75 and 300 groups: a standard error of 4 points
+    assert covered(model, new, truth).mean() == pytest.approx(0.9, abs=0.1)
+
+
+def test_a_class_that_the_fit_has_not_seen_is_never_probable(rng):
+    # the one row of the third class is in one part: fitted, or calibrating
+    X = rng.normal(size=(200, 2))
+    label = (X[:, 0] > 0).astype(int)
+    label[0] = 2
+    for seed in range(6):
+        model = ConformalClassifier(EM, random_state=seed).fit(X, label)
+        shares = model.predict_proba(X)
+        assert model.classes_.tolist() == [0, 1, 2]
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+        assert model.predict_set(X).shape == (200, 3)
+
+
+def test_text_columns_and_text_labels_go_through_a_pipeline(rng):
+    frame = pd.DataFrame(
+        {"city": rng.choice(["Paris", "Lyon", None], 600), "dose": rng.normal(size=600)}
+    )
+    label = np.where(frame["city"] == "Paris", "yes", "no")
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["city"]), remainder="passthrough"
+    )
+    base = make_pipeline(encode, LogisticRegression())
+    model = ConformalClassifier(base, random_state=0).fit(frame, label)
+    sets = model.predict_set(frame)
+    assert sets[np.arange(600), (label == "yes").astype(int)].mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("model", "label", "error", "words"),
+    [
+        (ConformalClassifier(SVC()), [0, 1], TypeError, "has no predict_proba"),
+        (ConformalClassifier(EM), ["a", "a"], ValueError, "y holds only one class"),
+        (ConformalClassifier(EM, alpha=1), [0, 1], ValueError, "alpha=1; it must be"),
+        (ConformalClassifier(EM, calibration=0), [0, 1], ValueError, "calibration=0"),
+    ],
+    ids=["no probabilities", "one class", "alpha", "calibration"],
+)
+def test_what_cannot_be_calibrated_is_refused(model, label, error, words, rng):
+    with pytest.raises(error, match=words):
+        model.fit(rng.normal(size=(40, 2)), np.array(label * 20))
