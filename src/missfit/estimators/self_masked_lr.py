@@ -102,6 +102,7 @@ class SelfMaskedLR(NanRegressor):
 
     is_linear = True
     has_law = True
+    takes_near = True
     n_features_in_: int
     _y_ndim_: int
 

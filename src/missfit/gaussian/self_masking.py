@@ -206,7 +206,8 @@ def _curve_sums(feature, d: int, score, information):
     """Sum the parts of the score (2) and of the information (3) over each feature."""
 
     def total(values):
-        return np.bincount(feature.ravel(), values.ravel(), minlength=d)
+        sums = np.bincount(feature.ravel(), values.ravel(), minlength=d)
+        return np.asarray(sums, dtype=float)
 
     g, g_x = map(total, score)
     h, h_x, h_xx = map(total, information)
