@@ -8,7 +8,13 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from conftest import hide
-from missfit import EMLR, AutoRegressor, ConditionalImputedLR, ConstantImputedLR
+from missfit import (
+    EMLR,
+    AutoRegressor,
+    ConditionalImputedLR,
+    ConstantImputedLR,
+    PatternMoments,
+)
 from missfit.auto.average import LinearAverage
 from missfit.auto.averaging import LEAST_WEIGHT, TEMPERATURE, evidence_weights
 from missfit.auto.heldout import AVERAGED_ROWS, Table
@@ -61,6 +67,9 @@ def test_the_average_is_the_weighted_mean_of_plain_fits(rng):
     every = [clone(member).fit(X, y).predict(X) for member in members]
     expected = np.average(every, axis=0, weights=weights)
     np.testing.assert_allclose(mean.predict(X), expected, atol=1e-12)
+    moments = PatternMoments.from_data(X, y)
+    by_moments = LinearAverage(members, weights).fit_moments(moments)
+    np.testing.assert_allclose(by_moments.predict(X), expected, atol=1e-10)
     again = pickle.loads(pickle.dumps(mean))
     np.testing.assert_array_equal(again.predict(X), mean.predict(X))
 
