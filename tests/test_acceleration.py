@@ -1,6 +1,6 @@
 import numpy as np
 
-from missfit.gaussian.acceleration import AndersonMixing, squarem
+from missfit.gaussian.acceleration import AndersonMixing, climb
 
 PAIR = (lambda x: x, lambda vector, like: vector)
 
@@ -17,16 +17,16 @@ def contraction(rng, d=5, slowest=0.99):
     return step, end
 
 
-def test_squarem_ends_where_the_plain_iteration_does_in_far_fewer_steps(rng):
+def test_a_climb_ends_where_the_plain_iteration_does_in_far_fewer_steps(rng):
     step, end = contraction(rng)
-    climb = squarem(step, np.zeros(5), PAIR, max_iter=600, least_gain=1e-18)
-    assert climb.converged
-    np.testing.assert_allclose(climb.point, end, atol=1e-6)
+    ended = climb(step, np.zeros(5), PAIR, max_iter=600, least_gain=1e-18)
+    assert ended.converged
+    np.testing.assert_allclose(ended.point, end, atol=1e-6)
     # the plain one gains a factor of 0.99 a step: to 1e-6 it takes 1,400 steps
-    assert climb.n_iter < 300
+    assert ended.n_iter < 30
 
 
-def test_no_leap_of_squarem_ends_lower_than_the_steps_before_it(rng):
+def test_no_leap_ends_lower_than_the_steps_before_it(rng):
     step, _ = contraction(rng)
     seen = []
 
@@ -36,11 +36,11 @@ def test_no_leap_of_squarem_ends_lower_than_the_steps_before_it(rng):
         return following, height
 
     ends = [
-        squarem(watched, np.zeros(5), PAIR, max_iter=n, least_gain=0.0).point
+        climb(watched, np.zeros(5), PAIR, max_iter=n, least_gain=0.0).point
         for n in (3, 6, 9, 30)
     ]
     heights = [step(x)[1] for x in ends]
-    assert heights == sorted(heights)
+    assert (np.diff(heights) > -1e-20).all()  # rounding, at the end
 
 
 def test_a_leap_that_cannot_be_read_is_refused(rng):
@@ -50,15 +50,15 @@ def test_a_leap_that_cannot_be_read_is_refused(rng):
         raise np.linalg.LinAlgError("Eigenvalues did not converge")
 
     pair = (PAIR[0], unreadable)
-    climb = squarem(step, np.zeros(5), pair, max_iter=4, least_gain=0.0)
+    ended = climb(step, np.zeros(5), pair, max_iter=4, least_gain=0.0)
     plain = np.zeros(5)
     for _ in range(4):
         plain = step(plain)[0]
-    assert climb.n_iter == 4
+    assert ended.n_iter == 4
     np.testing.assert_array_equal(
-        climb.point, step(step(step(step(np.zeros(5))[0])[0])[0])[0]
+        ended.point, step(step(step(step(np.zeros(5))[0])[0])[0])[0]
     )
-    np.testing.assert_array_equal(climb.point, plain)
+    np.testing.assert_array_equal(ended.point, plain)
 
 
 def test_anderson_solves_a_linear_problem_within_as_many_steps_as_its_memory(rng):

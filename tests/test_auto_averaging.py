@@ -18,7 +18,10 @@ from missfit import (
 from missfit.auto.average import LinearAverage
 from missfit.auto.averaging import LEAST_WEIGHT, TEMPERATURE, evidence_weights
 from missfit.auto.heldout import AVERAGED_ROWS, Table
-from missfit.auto.stacking import EARNED, Unseen, shrunk, stacked
+from missfit.auto.objective import SQUARED_ERROR
+from missfit.auto.stacking import Unseen, shrunk, stacked
+
+EARNED = SQUARED_ERROR.earned
 
 
 def table_of(rng, n, groups=None):
@@ -123,5 +126,5 @@ def test_weights_of_parts_are_shrunk_by_the_evidence_where_rows_are_few(rng):
 
 def test_evidence_at_the_threshold_is_worth_nothing_and_much_of_it_everything():
     weight = np.array([0.8])
-    assert shrunk(weight, EARNED)[0] == 0
-    assert shrunk(weight, 1e6)[0] == pytest.approx(0.8)
+    assert shrunk(weight, EARNED, EARNED)[0] == 0
+    assert shrunk(weight, 1e6, EARNED)[0] == pytest.approx(0.8)

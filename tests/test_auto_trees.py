@@ -5,7 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from missfit.auto import trees
 from missfit.auto.trees import FlatTrees
@@ -240,3 +243,48 @@ def test_what_is_pickled_is_the_arrays_alone(boosting):
     again = pickle.loads(pickle.dumps(flat))
     assert len(pickle.dumps(flat)) == before
     np.testing.assert_array_equal(again.predict(X), flat.predict(X))
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    X, y = rows(400, 4)
+    label = np.digitize(y, [0.3, 1.2])
+    model = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=7)
+    return model.fit(X, label)
+
+
+def test_the_logits_of_classes_are_those_of_scikit_learn_to_the_bit(three_classes):
+    X, _ = rows(200, 4, seed=1)
+    flat = FlatTrees.from_boosting(three_classes)
+    assert (flat.n_outputs, flat.n_trees.tolist()) == (3, [30, 30, 30])
+    theirs = three_classes.decision_function(X)
+    np.testing.assert_array_equal(flat.predict(X), theirs)
+    stages = zip(
+        flat.staged_predict(X), three_classes.staged_decision_function(X), strict=True
+    )
+    assert all(np.array_equal(ours, stage) for ours, stage in stages)
+    again = pickle.loads(pickle.dumps(flat))
+    np.testing.assert_array_equal(again.predict(X), theirs)
+    np.testing.assert_array_equal(flat.output(2).predict(X), theirs[:, 2])
+
+
+def test_fits_to_folds_are_averaged_output_by_output(three_classes):
+    X, _ = rows(50, 4, seed=1)
+    flat = FlatTrees.from_boosting(three_classes)
+    fewer = FlatTrees.from_boosting(three_classes, rounds=10)
+    both = FlatTrees.joined([flat, fewer])
+    expected = (flat.predict(X) + fewer.predict(X)) / 2
+    np.testing.assert_allclose(both.predict(X), expected, rtol=1e-13)
+    np.testing.assert_array_equal(both.model(1).predict(X), fewer.predict(X))
+
+
+def test_outputs_of_different_length_stay_after_their_last_round(three_classes):
+    X, _ = rows(50, 4, seed=1)
+    flat = FlatTrees.from_boosting(three_classes)
+    constant = FlatTrees.constant(-3.0, 4)
+    mixed = FlatTrees.joined([flat.output(0), constant], 2)
+    *_, last = mixed.staged_predict(X)
+    np.testing.assert_array_equal(last, mixed.predict(X))
+    assert (last[:, 1] == -3.0).all()
+    with pytest.raises(ValueError, match="2 models are not those of 3 outputs"):
+        FlatTrees.joined([constant, constant], 3)

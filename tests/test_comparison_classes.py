@@ -15,12 +15,14 @@ from sklearn.pipeline import make_pipeline
 
 from class_cases import CHEAP, LINEAR, class_comparison, class_frame
 from missfit import TableEncoder
-from missfit.comparison import diagnose
+from missfit.comparison import compare_table, diagnose
+from missfit.comparison.class_candidates import MAJORITY
 from missfit.comparison.class_scores import auc_of, binary_auc
 from missfit.comparison.class_task import UNSEEN, ClassTask
 from missfit.comparison.folds import folds_of
 from missfit.comparison.offers import CLASSES, NUMBERS
 from missfit.comparison.scoreboard import score_frame
+from missfit.tables.training import read_training
 
 MEAN = "mean + indicator logistic"
 
@@ -203,3 +205,17 @@ def test_a_predictor_of_the_other_task_is_refused_by_name():
         CLASSES.candidate("EMLR")
     with pytest.raises(ValueError, match="'EMProbit' does not predict numbers"):
         NUMBERS.candidate("EMProbit")
+
+
+def test_a_slow_classifier_far_behind_is_left_out_by_its_log_loss(two, monkeypatch):
+    monkeypatch.setattr("missfit.comparison.trials.PATIENCE", 0.0)
+    table = read_training(two, "label")
+    slow = MAJORITY._replace(name="slow", cost=5)
+    found = compare_table(table, [CLASSES.candidate(MEAN), slow])
+    left_out = found.trial("slow").left_out
+    loss = found.task.loss(found.y, found.trial("slow").predictions)
+    done = found.fold == 0
+    assert left_out.startswith("left out after 1 of 5 folds: log-loss ")
+    assert f"log-loss {loss[done].mean():.4f} there" in left_out
+    assert np.isnan(loss[~done]).all()
+    assert f"behind {MEAN}" in left_out

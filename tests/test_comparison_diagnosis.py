@@ -8,12 +8,14 @@ from missfit import EMLR
 from missfit.comparison import CompareOptions, compare_table, diagnose
 from missfit.comparison.candidates import candidate
 from missfit.comparison.diagnosis import (
+    chance,
     count_groups,
     mask_evidence,
     self_masking_trial,
     why_missing,
     worth_of_measuring,
 )
+from missfit.estimators.calibration import conformal_quantile
 from missfit.simulate import published
 
 
@@ -78,10 +80,22 @@ def test_rows_are_grouped_by_number_missing_with_enough_in_each():
     assert sum(rows.astype(int) for _, rows in groups).tolist() == [1] * 200
 
 
+def test_chance_is_the_spread_of_the_coverage_over_draws_of_both_kinds_of_rows(rng):
+    n_calibrating, n_rows = 60, 80
+    ones, units = np.ones(n_calibrating), np.arange(n_calibrating)
+    covered = []
+    for _ in range(600):
+        score = rng.exponential(size=n_calibrating)
+        threshold = conformal_quantile(score, units, ones, alpha=0.1)
+        covered.append((rng.exponential(size=n_rows) <= threshold).mean())
+    # the spread of 600 draws is known to 3 %; the law of the threshold is Beta
+    assert chance(0.9, n_rows, n_calibrating) == pytest.approx(np.std(covered), rel=0.1)
+
+
 def test_coverage_on_new_rows_is_what_was_asked(rng):
     X, y = gaussian(rng, 6000, rate=0.2)
     found = diagnose(comparison_of(X, y))
-    for asked, actual in found.coverage:
+    for asked, actual, _ in found.coverage:
         # 1,200 test and 1,200 calibration rows: standard error up to 0.02
         assert actual == pytest.approx(asked, abs=0.06)
     assert all(0.84 < group[2] <= 1 for group in found.coverage_by_count)

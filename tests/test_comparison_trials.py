@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from comparison_cases import MEAN, QUICK, gaussian, many_levels, table_of
 from missfit import TableEncoder
 from missfit.comparison import CompareOptions, compare_table
-from missfit.comparison.candidates import Candidate
+from missfit.comparison.candidates import Candidate, candidate
 from missfit.tables.training import TrainingTable
 
 
@@ -35,6 +35,17 @@ def test_the_predictions_are_those_of_scikit_learns_cross_validation(rng):
         assert score.r2 == pytest.approx(r2_score(y, expected))
         assert score.mae == pytest.approx(mean_absolute_error(y, expected))
         assert score.low < score.r2 < score.high
+
+
+def test_a_table_too_large_for_a_predictor_is_no_failure_of_it(rng):
+    X, y = gaussian(rng, 60, 110)
+    only = ["ConstantImputedLR", "FactorizedLR"]
+    found = compare_table(table_of(X, y), [candidate(name) for name in only])
+    trial = found.trial("FactorizedLR")
+    assert not trial.failure
+    assert trial.left_out.startswith(
+        "the table is too large for it: order=1 with these 110 features has"
+    )
 
 
 def test_models_fitted_as_one_batch_meet_the_tables_of_their_own_folds(rng):

@@ -5,8 +5,8 @@ from scipy import linalg
 from conftest import random_cov
 from missfit.gaussian.covariances import (
     LARGE,
-    SWEPT_MATRICES,
     MANY,
+    SWEPT_MATRICES,
     at_least,
     inverse_of_positive,
     inverse_of_triangular,

@@ -250,3 +250,28 @@ def test_the_distance_left_is_what_is_left(rng):
     stop = end._replace(mean=theta[0], cov=theta[1])
     left = max(np.abs(end.mean - theta[0]).max(), np.abs(end.cov - theta[1]).max())
     assert distance_left(data, model, stop) == pytest.approx(left, rel=0.5)
+
+
+@pytest.mark.parametrize("n", [60, 2000])  # few rows for each feature, and enough
+def test_a_fit_from_one_nearby_ends_where_the_fit_from_afar_does(rng, n):
+    X = hide(rng, rng.multivariate_normal(np.ones(5), random_cov(rng, 5), n))
+    y = np.nansum(X, axis=1) + rng.standard_normal(n)
+    other = EMLR().fit(X[: n // 2] * 3.0, y[: n // 2])  # even in other units
+    moments = PatternMoments.from_data(X, y)
+    afar = EMLR(tol=1e-12).fit_moments(moments)
+    near = EMLR(tol=1e-12).fit_moments(moments, near=other)
+    # both stop where steps gain 1e-12 per row: 1e-6 of a standard deviation or so
+    np.testing.assert_allclose(near.mean_, afar.mean_, atol=1e-4)
+    np.testing.assert_allclose(near.covariance_, afar.covariance_, atol=1e-3)
+
+
+def test_the_other_folds_take_fewer_steps_than_the_first(rng):
+    X = hide(rng, rng.multivariate_normal(np.ones(5), random_cov(rng, 5), 6000))
+    y = np.nansum(X, axis=1) + rng.standard_normal(6000)
+    folds = [PatternMoments.from_data(X[k::3], y[k::3]) for k in range(3)]
+    first = EMLR().fit_moments(folds[0] + folds[1])
+    second = folds[1] + folds[2]
+    near, afar = EMLR().fit_moments(second, near=first), EMLR().fit_moments(second)
+    assert near.n_iter_ < afar.n_iter_
+    # where three steps gain less than 1e-4 per row
+    assert near.log_likelihood_ > afar.log_likelihood_ - 1e-4 * 4000

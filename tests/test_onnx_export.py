@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from scipy import special
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -19,9 +23,11 @@ from exported import onnxruntime, outputs, session, trying_rows
 from missfit import (
     EMLR,
     MICELR,
+    AutoClassifier,
     AutoRegressor,
     ConditionalImputedLogistic,
     ConditionalImputedLR,
+    ConformalClassifier,
     ConformalRegressor,
     ConstantImputedLR,
     EMProbit,
@@ -30,15 +36,17 @@ from missfit import (
     PartialPooling,
     PatternClassifier,
     PatternMixtureLR,
+    PatternProbit,
     SelfMaskedLR,
 )
+from missfit.auto.objective import SQUARED_ERROR
 from missfit.auto.parts import Part
 from missfit.auto.trees import FlatTrees
 from missfit.estimators.filled_columns import FilledColumns
+from missfit.onnx_export.distributions import inverse_mills, ndtr
 from missfit.onnx_export.export import ExportError
 from missfit.onnx_export.graph import Graph
 from missfit.onnx_export.model_bytes import Input, Output, model_bytes
-from missfit.onnx_export.normal_law import inverse_mills, ndtr
 from missfit.onnx_export.patterns import of_pattern
 from missfit.onnx_export.rows import Rows
 from missfit.simulate import Probit, published
@@ -70,6 +78,10 @@ CLASSIFIERS = [
     EMProbit(),
     PatternClassifier(EMLR()),
     PatternClassifier(ConstantImputedLR()),
+    PatternProbit(EMLR()),
+    PatternProbit(PatternMixtureLR(n_components=2, random_state=0, max_iter=30)),
+    make_pipeline(SimpleImputer(add_indicator=True), LogisticRegression(C=0.1)),
+    HistGradientBoostingClassifier(max_iter=10, random_state=0),
 ]
 
 
@@ -109,22 +121,71 @@ def test_an_exported_regressor_predicts_any_pattern_as_the_model_does(
     assert largest_gap(model, path, Z, y.std(), "float32") < CLOSE
 
 
-@pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_an_exported_classifier_tells_the_same_probabilities_and_labels(
-    model, n_classes, tmp_path, rng
-):
+@pytest.fixture(scope="module", params=[2, 3])
+def labelled(request):
+    """Rows and texts for labels, of two or three classes."""
     X, label = Probit(published("mixture1", 4), 1.0).sample(400, random_state=0)
     y = np.array(["no", "yes", "perhaps"])[label.astype(int)]
-    if n_classes == 3:
-        y[rng.random(len(y)) < 0.3] = "perhaps"
-    model.fit(X, y)
-    Z = trying_rows(rng, X, 400)
-    found = outputs(model, tmp_path / "model.onnx", Z)
+    if request.param == 3:
+        y[::3] = "perhaps"
+    return X, y
+
+
+def check_classes(model, path, Z, tolerance=CLOSE):
+    found = outputs(model, path, Z)
     np.testing.assert_allclose(
-        found["probabilities"], model.predict_proba(Z), rtol=0, atol=CLOSE
+        found["probabilities"], model.predict_proba(Z), rtol=0, atol=tolerance
     )
     assert found["label"].tolist() == model.predict(Z).tolist()
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
+def test_an_exported_classifier_tells_the_same_probabilities_and_labels(
+    model, labelled, tmp_path, rng
+):
+    X, y = labelled
+    model = clone(model).fit(X, y)
+    check_classes(model, tmp_path / "m.onnx", trying_rows(rng, X, 400))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_probit_on_a_self_masked_law_is_as_close_as_its_sweeps_are(
+    labelled, tmp_path, rng
+):
+    X, y = labelled
+    model = PatternProbit(SelfMaskedLR(max_iter=3)).fit(X, y)
+    # predict_proba stops its sweeps at 1e-6 standard deviations
+    check_classes(model, tmp_path / "m.onnx", trying_rows(rng, X, 200), 1e-6)
+
+
+def test_the_default_classifier_is_exported_with_its_trees(labelled, tmp_path, rng):
+    X, y = labelled
+    base = ConditionalImputedLogistic()
+    model = AutoClassifier([base], cv=2, random_state=0).fit(X, y)
+    objective = model._objective_
+    logits = objective.guess(model.base_, X)
+    trees = [
+        FlatTrees.from_boosting(clone(CLASSIFIERS[-1]).fit(inputs, y))
+        for inputs in (np.column_stack([X, logits]), X)
+    ]
+    model.parts_ = [
+        Part("X and the base", objective.tasks[0], trees[0], 10, 0.3),
+        Part("X", objective.tasks[1], FlatTrees.joined([trees[1]] * 2), 10, 0.5),
+    ]
+    check_classes(model, tmp_path / "m.onnx", trying_rows(rng, X, 400))
+
+
+@pytest.mark.parametrize("allow_empty", [True, False])
+def test_sets_of_classes_are_those_of_the_model(labelled, allow_empty, tmp_path, rng):
+    X, y = labelled
+    base = ConditionalImputedLogistic()
+    model = ConformalClassifier(base, random_state=0, allow_empty=allow_empty)
+    model.fit(X, y)
+    Z = trying_rows(rng, X, 400)
+    found = check_classes(model, tmp_path / "m.onnx", Z)
+    assert (found["set"] == model.predict_set(Z)).all()
 
 
 @pytest.mark.parametrize("y", [np.array([0, 1, 2]), np.array([False, True])])
@@ -150,14 +211,14 @@ def test_several_targets_stay_several(mixture, tmp_path, rng):
 def boosted(mixture):
     """An AutoRegressor with both kinds of trees: on the residuals, and beside y."""
     X, y = mixture
-    model = AutoRegressor([ConstantImputedLR()], random_state=0).fit(X, y)
+    model = AutoRegressor([ConstantImputedLR()], cv=2, random_state=0).fit(X, y)
     base = model.base_.predict(X)
     on_y = clone(BOOSTING).fit(X, y)
     on_rest = clone(BOOSTING).fit(np.column_stack([X, base]), y - base)
     pairs = [FlatTrees.from_boosting(one) for one in (on_y, on_y, on_rest)]
     model.parts_ = [
-        Part("on y", False, FlatTrees.joined(pairs[:2]), 30, 0.4),
-        Part("on residuals", True, pairs[2], 30, 0.7),
+        Part("on residuals", SQUARED_ERROR.tasks[0], pairs[2], 30, 0.7),
+        Part("on y", SQUARED_ERROR.tasks[1], FlatTrees.joined(pairs[:2]), 30, 0.4),
     ]
     return model, X, y
 

@@ -154,6 +154,25 @@ def test_the_command_says_what_cannot_be_exported(frame, tmp_path, capsys):
     assert not to.exists()
 
 
+@pytest.mark.parametrize(
+    "predictor", ["ConditionalImputedLogistic", "HistGradientBoosting"]
+)
+def test_a_table_of_classes_comes_back_from_its_file_and_is_exported(
+    predictor, frame, tmp_path
+):
+    table = frame[["age", "city", "smoker"]].assign(
+        answer=np.where(frame["y"] > 17, "high", "low")
+    )
+    model = missfit.fit_table(table, "answer", predictor)
+    model.save(tmp_path / "m.skops")
+    missfit.export(missfit.load_model(tmp_path / "m.skops"), tmp_path / "m.onnx")
+    inputs = feeds(model.encoder, table)
+    label, shares, sets = session(tmp_path / "m.onnx").run(None, inputs)
+    np.testing.assert_allclose(shares, model.predict_proba(table), atol=1e-12)
+    assert label.tolist() == model.predict(table).tolist()
+    assert (sets == model.predict_set(table)).all()
+
+
 def test_no_rows_give_no_predictions(model, frame, tmp_path):
     missfit.export(model, tmp_path / "m.onnx")
     inputs = {name: x[:0] for name, x in feeds(model.encoder, frame).items()}

@@ -7,7 +7,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.model_selection import train_test_split
 
 from conftest import hide, random_cov
-from missfit import EMLR, PatternMixtureLR
+from missfit import EMLR, PatternMixtureLR, PatternMoments
 from missfit.bayes import BayesPredictor
 from missfit.moments.patterns import all_patterns
 from missfit.simulate import GaussianPatternMixture, published, published_data
@@ -223,3 +223,35 @@ def test_a_weight_of_two_is_a_row_twice_where_components_are_not_identified(seed
     repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict(X)
     # the same steps, and sums in another order: 4e-10 at most where 1e-3 was seen
     np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def two_halves():
+    """Moments of two halves of one table, of three laws."""
+    X, y = three_laws().sample(4000, random_state=1)
+    return [PatternMoments.from_data(X[k::2], y[k::2]) for k in range(2)], X
+
+
+def test_a_fit_from_one_nearby_has_its_components_and_its_own_maximum(two_halves):
+    (first, second), X = two_halves
+    other = PatternMixtureLR(random_state=0).fit_moments(first)
+    near = PatternMixtureLR(random_state=0).fit_moments(second, near=other)
+    afar = PatternMixtureLR(random_state=0).fit_moments(second)
+    assert near.n_components_ == afar.n_components_ == 3
+    assert set(near.bic_) == {1, 3}  # 2 and 4 were not tried again
+    # three steps gain less than 1e-5 per row, of 2,000
+    assert near.log_likelihood_ == pytest.approx(afar.log_likelihood_, abs=0.2)
+    gap = near.predict(X) - afar.predict(X)
+    assert gap.std() < 0.01 * afar.predict(X).std()
+
+
+def test_the_search_goes_on_from_a_fit_of_a_given_number(two_halves):
+    (moments, _), _ = two_halves
+    scout = PatternMixtureLR(2, random_state=0).fit_moments(moments)
+    start = EMLR().fit_moments(moments)
+    model = PatternMixtureLR(random_state=0)
+    model.fit_moments_given(start, moments, near=scout)
+    assert model.n_components_ == 3
+    again = PatternMixtureLR(2).fit_moments(moments, near=scout)
+    assert again.n_components_ == 2
+    assert again.log_likelihood_ == pytest.approx(scout.log_likelihood_, abs=0.2)

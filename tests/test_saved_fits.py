@@ -15,6 +15,7 @@ import pytest
 from missfit.comparison import CompareOptions, compare_table
 from missfit.comparison.candidates import candidate
 from missfit.tables.training import TrainingTable
+from missfit.workflow.compare import advise
 from missfit.workflow.saved_fits import SavedFits, fingerprint
 
 NAMES = ("ConstantImputedLR", "mean + indicator ridge", "ExpandedLR")
@@ -111,6 +112,19 @@ def test_a_changed_table_or_option_starts_anew_and_says_so(options, tmp_path):
     assert any("everything is fitted anew" in note for note in found.notes)
     fresh = compare_table(rows, TRIED, CompareOptions(n_folds=3, **options))
     assert without_seconds(found) == without_seconds(fresh)
+
+
+def test_a_run_that_ends_removes_the_fits_of_others_and_keeps_its_own(tmp_path):
+    rows = table()
+    path, names = tmp_path / "t.csv", ["ConstantImputedLR"]
+    for k in range(2):  # the second table is another one
+        rows.X.assign(y=rows.y + k).to_csv(path, index=False)
+        options = CompareOptions(n_folds=3, only=names)
+        advice = advise(path, "y", tmp_path / "out", options)
+    assert len(list((tmp_path / "out" / "parts").iterdir())) == 1
+    again = advise(path, "y", tmp_path / "out", options)
+    assert "3 fits of an earlier run are used" in " ".join(again.comparison.notes)
+    assert advice.comparison.recommended == again.comparison.recommended
 
 
 def test_options_that_do_not_change_the_numbers_resume(tmp_path):

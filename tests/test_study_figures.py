@@ -117,8 +117,8 @@ def test_figure_4_leaves_out_networks_of_fewer_than_four_units(table):
 
 def test_figures_are_written_as_pdf_and_png(table, tmp_path):
     small = table[table["d"].isin([4, 10]) & (table["n"] >= 18_750)]
-    save_figures(small, FIGURES, tmp_path)
-    for number in FIGURES:
+    save_figures(small, (1, 2, 3, 4), tmp_path)  # 5 is that of classes
+    for number in (1, 2, 3, 4):
         assert (tmp_path / f"figure{number}.pdf").read_bytes().startswith(b"%PDF")
         assert (tmp_path / f"figure{number}.png").read_bytes().startswith(b"\x89PNG")
 

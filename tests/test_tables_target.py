@@ -90,7 +90,7 @@ def test_the_task_that_is_said_holds_whatever_the_values_look_like():
     assert table_of(cycled(0.5, 1.5, 2.5), task="class").classes == (0.5, 1.5, 2.5)
     assert table_of(cycled(0, 1), kinds={"y": "number"}).classes is None
     asked = table_of(cycled(10, 20, 30), kinds={"y": "category"})
-    assert asked.classes == (10, 20, 30)
+    assert asked.classes == ("10", "20", "30")
     with pytest.raises(ValueError, match=r"'klass' is no task; choose one of number"):
         ReadOptions(task="klass")
 
@@ -107,6 +107,12 @@ def test_one_class_is_refused_with_its_label():
         table_of(["a"] * N)
     with pytest.raises(ValueError, match="target 'y' is True in every row"):
         table_of([True] * N)
+
+
+def test_hardly_any_row_of_another_class_is_refused():
+    with pytest.raises(ValueError, match="'y' is 'a' in all rows but 4; at least 5"):
+        table_of(["a"] * 56 + ["b", "b", "c", "c"])
+    assert table_of(["a"] * 55 + ["b"] * 5).classes == ("a", "b")
 
 
 def test_text_that_names_the_rows_is_no_class():

@@ -1,6 +1,8 @@
 """A class, from a table to predictions: in Python, by commands, in a model file."""
 
-import json
+import contextlib
+import html
+import io
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,8 @@ import missfit
 from class_cases import CHEAP, class_frame
 from comparison_cases import run_code
 from missfit.cli import main
+from missfit.cli.said import said_of_table
+from missfit.comparison.offers import CLASSES
 from missfit.workflow.fit import held_out_score
 from missfit.workflow.predict import predict_file
 
@@ -137,16 +141,21 @@ def test_the_held_out_scores_are_those_of_rows_that_the_model_has_not_seen(model
     "name",
     [
         *("majority class", MEAN, "HistGradientBoosting", "ConditionalImputedLogistic"),
-        *("PatternClassifier(EMLR)", CONSTANT),
+        "PatternClassifier(EMLR)",
+        pytest.param(CONSTANT, marks=pytest.mark.slow),
         pytest.param("EMProbit", marks=pytest.mark.slow),
         pytest.param("PatternProbit(SelfMaskedLR)", marks=pytest.mark.slow),
         pytest.param("PatternProbit(PatternMixtureLR)", marks=pytest.mark.slow),
         pytest.param("AutoClassifier", marks=pytest.mark.slow),
+        pytest.param("MLPClassifier", marks=pytest.mark.slow),
+        pytest.param("NeuMissClassifier", marks=pytest.mark.slow),
         pytest.param("IterativeImputer + logistic", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_model_file_predicts_the_same_probabilities(name, n_classes, tmp_path):
+    if CLASSES.candidate(name).fit_many is not None:
+        pytest.importorskip("jax", reason='pip install "missfit[networks]"')
     labels = ("no", "perhaps", "yes")[:n_classes]
     frame = class_frame(np.random.default_rng(2), 150, labels)
     fitted = missfit.fit_table(frame, "label", name)
@@ -161,8 +170,6 @@ def test_a_model_file_predicts_the_same_probabilities(name, n_classes, tmp_path)
 
 
 def test_every_class_candidate_is_in_the_test_of_model_files():
-    from missfit.comparison.offers import CLASSES
-
     marks = test_a_model_file_predicts_the_same_probabilities.pytestmark
     (names,) = (mark.args[1] for mark in marks if mark.args[0] == "name")
     tried = {one if isinstance(one, str) else one.values[0] for one in names}
@@ -192,66 +199,96 @@ def test_a_column_with_the_name_of_a_probability_cannot_be_kept(frame, files, mo
         predict_file(model, files / "other.csv", files / "p.csv", keep=keep)
 
 
-def test_the_commands_decide_say_so_and_predict(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
-    binary = class_frame(np.random.default_rng(3), 120, (0, 1))
-    binary.to_csv("b.csv", index=False)
-    said = ["--target", "label", "--jobs", "1"]
-    assert main(["compare", "b.csv", *said, "--only", ",".join(CHEAP)]) == 0
-    out, notes = capsys.readouterr()
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """A folder with a table, the report on it, and what the command said."""
+    folder = tmp_path_factory.mktemp("reported")
+    class_frame(np.random.default_rng(3), 120, (0, 1)).to_csv(folder / "b.csv")
+    said = ["compare", str(folder / "b.csv"), "--target", "label", "--jobs", "1"]
+    said += ["--only", ",".join(CHEAP), "--out", str(folder / "report")]
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as notes,
+    ):
+        assert main(said) == 0
+    return folder, said, out.getvalue(), notes.getvalue()
+
+
+def test_compare_decides_says_so_and_speaks_of_classes(reported):
+    _, _, out, notes = reported
     assert "log-loss" in out.splitlines()[0]
     assert f"Use {MEAN}: on rows that it has not seen its log-loss is" in out
     assert "always saying 0 is right in 50.0%" in out
     assert "(0 and 1): each is predicted as a class" in notes
     assert "Option: --task number" in notes
     assert "two classes" not in notes
-    assert main(["fit", "b.csv", "--from", "missfit-report", "--model", "m"]) == 0
-    assert f"m: {MEAN} on 120 rows and 3 columns; log-loss 0." in capsys.readouterr()[0]
-    assert main(["predict", "m", "b.csv", "--out", "p.csv"]) == 0
-    columns = pd.read_csv("p.csv").columns.tolist()
+
+
+def test_fit_and_predict_take_the_class_of_a_report(reported, capsys, tmp_path):
+    folder, *_ = reported
+    table, model, out = folder / "b.csv", tmp_path / "m", tmp_path / "p.csv"
+    fitted = ["--from", str(folder / "report"), "--model", str(model)]
+    assert main(["fit", str(table), *fitted]) == 0
+    said = f"{MEAN} on 120 rows and 4 columns; log-loss 0."
+    assert said in capsys.readouterr()[0]
+    assert main(["predict", str(model), str(table), "--out", str(out)]) == 0
+    columns = pd.read_csv(out).columns.tolist()
     assert columns == ["prediction", "probability_0", "probability_1"]
-    header = json.loads((files / "missfit-report" / "missfit.json").read_text())
-    assert header["predictor"] == MEAN
 
 
-def test_the_task_option_overrides_and_travels_with_the_report(
-    files, capsys, monkeypatch
+def test_the_code_of_a_report_prints_the_log_loss_that_it_says(reported):
+    page = (reported[0] / "report" / "report.html").read_text()
+    code = html.unescape(page.split("<pre><code>")[1].split("</code>")[0])
+    assert (
+        f"prints the log-loss of the recommended predictor, {run_code(code)}," in page
+    )
+
+
+def test_the_task_that_is_given_overrides_and_travels_with_a_report(
+    reported, capsys, tmp_path
 ):
-    monkeypatch.chdir(files)
-    class_frame(np.random.default_rng(4), 120, (0, 1)).to_csv("b.csv", index=False)
-    said = ["--target", "label", "--task", "number", "--jobs", "1"]
-    assert main(["compare", "b.csv", *said, "--only", "ConstantImputedLR"]) == 0
+    folder, *_ = reported
+    said = [str(folder / "b.csv"), "--target", "label", "--model", str(tmp_path / "m")]
+    linear = ["--predictor", "ConstantImputedLR"]
+    assert main(["fit", *said, *linear, "--task", "number"]) == 0
     out, notes = capsys.readouterr()
-    assert "R2" in out.splitlines()[0]
-    assert "--task number" in out  # in the line that fits it
+    assert "; R2 " in out
     assert "suspicion (two classes)" in notes
     assert "Option: --task class" in notes
-    assert main(["fit", "b.csv", "--from", "missfit-report", "--model", "m"]) == 0
-    assert "; R2 " in capsys.readouterr()[0]
-    assert missfit.load_model("m").classes is None
-    wrong = ["--target", "label", "--model", "m", "--predictor", "EMLR"]
-    assert main(["fit", "b.csv", *wrong]) == 2
-    assert "'EMLR' does not predict classes" in capsys.readouterr()[1]
+    assert missfit.load_model(tmp_path / "m").classes is None
+    assert said_of_table([*said, "--task", "number"])["task"] == ["number"]
+    assert main(["fit", *said, *linear]) == 2
+    wrong = "'ConstantImputedLR' does not predict classes"
+    assert wrong in capsys.readouterr()[1]
 
 
-def test_a_comparison_of_classes_goes_on_where_it_was_stopped(files, capsys):
-    said = ["compare", str(files / "t.csv"), "--target", "label", "--jobs", "1"]
-    said += ["--only", ",".join(CHEAP), "--out", str(files / "out")]
-    assert main(said) == 0
-    first = pd.read_csv(files / "out" / "results.csv")
-    capsys.readouterr()
+@pytest.mark.slow
+def test_a_comparison_of_classes_goes_on_where_it_was_stopped(reported, capsys):
+    folder, said, *_ = reported
+    first = pd.read_csv(folder / "report" / "results.csv")
     assert main(said) == 0
     assert "10 fits of an earlier run are used" in capsys.readouterr()[1]
-    assert pd.read_csv(files / "out" / "results.csv").equals(first)
+    assert pd.read_csv(folder / "report" / "results.csv").equals(first)
     assert first["log_loss"].notna().all()
 
 
-def test_the_code_of_a_report_prints_the_log_loss_that_it_says(files, capsys):
-    out = files / "report"
-    said = ["--target", "label", "--jobs", "1", "--folds", "3", "--only", MEAN]
-    assert main(["compare", str(files / "t.csv"), *said, "--out", str(out)]) == 0
-    page = (out / "report.html").read_text()
-    code = page.split("<pre><code>")[1].split("</code>")[0]
-    code = code.replace("&#x27;", "'").replace("&quot;", '"').replace("&#39;", "'")
-    printed = run_code(code.replace("&lt;", "<").replace("&gt;", ">"))
-    assert f"prints the log-loss of the recommended predictor, {printed}," in page
+@pytest.mark.slow
+def test_an_interrupt_leaves_a_report_of_the_classifiers_that_were_tried(
+    files, monkeypatch, capsys
+):
+    def interrupt(seed):
+        raise KeyboardInterrupt
+
+    stopped = [
+        one._replace(make=interrupt) if one.name == CONSTANT else one
+        for one in CLASSES.candidates
+    ]
+    offer = CLASSES._replace(candidates=stopped)
+    monkeypatch.setattr("missfit.comparison.offers.CLASSES", offer)
+    said = ["compare", str(files / "t.csv"), "--target", "label", "--jobs", "1"]
+    said += ["--only", ",".join([MEAN, CONSTANT]), "--out", str(files / "out")]
+    assert main(said) == 130
+    out, notes = capsys.readouterr()
+    assert f"Use {MEAN}" in out
+    assert f"{CONSTANT}: not finished before the comparison was interrupted" in notes
+    assert "Do the probabilities come true?" in (files / "out/report.html").read_text()

@@ -79,6 +79,21 @@ def test_the_regret_is_to_the_bayes_predictor_on_the_same_rows(found, law):
     assert best == pytest.approx(bayes_r2(law).value, abs=0.1)
 
 
+def test_the_report_of_a_law_has_the_regret(found, tmp_path):
+    page = found.report(tmp_path / "r.html").read_text()
+    (cells,) = re.findall(r"<tr><t[dh][^>]*>EMLR</t[dh]>(.*?)</tr>", page, re.DOTALL)
+    line = found.table.set_index("predictor").loc["EMLR"]
+    assert f">{line['regret']:.4f}<" in cells
+    assert "Regret: how far the R2 is below that of the Bayes predictor" in page
+
+
+def test_quick_in_python_is_that_of_the_command_line(table):
+    found = missfit.compare(table, "y", quick=True, only=CHEAP, budget=30)
+    options = found.options
+    assert (options.n_folds, options.max_rows, options.budget) == (3, 3_000, 30)
+    assert found.comparison.n_folds == 3
+
+
 def test_regret_and_distance_estimate_the_same_number(law):
     """Over draws of the rows their means agree, and the distance varies less."""
     draws = [

@@ -1,4 +1,4 @@
-"""The mean of the linear candidates, weighted by their predictions of unseen rows."""
+"""The mean of the linear candidates, weighted by their held-out predictions."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from missfit.auto.explanation import Score
 from missfit.auto.heldout import Gain, HeldOut, Table
 from missfit.auto.objective import Objective, Task
 from missfit.auto.parts import FoldModel, FoldModels, Part, boosts
-from missfit.auto.stacking import EARNED, Unseen, stacked
+from missfit.auto.stacking import Unseen, stacked
 from missfit.auto.trees import FlatTrees
 from missfit.moments.blocks import n_threads
 
@@ -262,7 +262,7 @@ class Parts(NamedTuple):
         gain = f"{self.gain.value:.4f} +- {self.gain.standard_error:.4f}"
         return (
             f"The flexible parts {self.objective.words.earned.format(gain)}, each more "
-            f"than {EARNED} standard errors."
+            f"than {self.objective.earned} standard errors."
         )
 
 

@@ -32,7 +32,7 @@ class AutoClassifier(AutoPredictor, NanClassifier):
                               + v (boosted(x) - base(x))
 
        come from the same held-out rows (the least log-loss, u and v in [0, 1]); each
-       part must lower their log-loss by 1.5 standard errors, or it is left out.
+       part must lower their log-loss by half a standard error, or it is left out.
 
     Everything is refitted inside every fold. The base ends fitted to all rows, the
     boosting is the mean of the logits of its fits to the folds. With more than two

@@ -37,6 +37,10 @@ class LogLoss(Objective):
     tasks = (Task("X and the base", True, False), Task("X", False, False))
     kind = "classifiers"
     such_as = "[ConditionalImputedLogistic(), HistGradientBoostingClassifier()]"
+    # Parts that are blended in logits lose little where they are of no use: on pima
+    # (614 training rows) the log-loss is .4767 with 1.5 standard errors, .4696 with 0.5
+    # and .4698 with 0; on credit .4234, .4220 and .4220
+    earned = 0.5
     has_law_of_risk = False
 
     def __init__(self, n_classes: int, floor: float):

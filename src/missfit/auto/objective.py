@@ -69,6 +69,8 @@ class Objective(ABC):
         Which candidates can be given, in words and by an example.
     averages : bool
         Whether there is a mean of several predictors, see `average`.
+    earned : float
+        Paired standard errors that a part must gain, for its rounds were chosen too.
     has_law_of_risk : bool
         Whether the loss of a linear model follows from its Gaussian law.
     """
@@ -77,6 +79,7 @@ class Objective(ABC):
     tasks: ClassVar[tuple[Task, ...]]
     kind: ClassVar[str]
     such_as: ClassVar[str]
+    earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
     averages: ClassVar[bool] = False
 
@@ -159,6 +162,7 @@ class SquaredError(Objective):
     tasks = (Task("residuals", True, True), Task("y", False, False))
     kind = "regressors"
     such_as = "[EMLR(), HistGradientBoostingRegressor()]"
+    earned = 1.5
     has_law_of_risk = True
     averages = True
 

@@ -181,13 +181,19 @@ class Race:
         rivals = [r for r in self.alive() if r is not candidate and r.loss]
         if not rivals:
             return
-        first = self.reference if self.reference.loss else rivals[0]
-        found, best = self.gain(candidate, first), self._best(rivals)
-        if found.wins() and found.value > self.gain(best, first).value / 3:
+        rival, best = self._rival_of_scout(candidate, rivals), self._best(rivals)
+        found = self.gain(candidate, rival)
+        if found.wins() and found.value > self.gain(best, rival).value / 3:
             candidate.loss = []
             candidate.run(split, self.table)
         else:
             candidate.out = f"behind with {scout.name}"
+
+    def _rival_of_scout(self, candidate: Candidate, rivals: list[Candidate]):
+        """Return whom a scout must beat: the rival it names, or the reference."""
+        named = repr(candidate.estimator.scout_rival())
+        first = self.reference if self.reference.loss else rivals[0]
+        return next((r for r in rivals if repr(r.estimator) == named), first)
 
     def _compare_parts(self, rival, candidate: Candidate, split: HeldOut) -> None:
         """Give a candidate the loss of the reference, less its gain by a part of rows.

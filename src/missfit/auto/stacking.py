@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, Table
 
-EARNED = 1.5  # paired standard errors that a part must gain: rounds were chosen too
-
 
 class Unseen:
     """Held-out rows with the guesses of a base, to which additions are weighed."""
@@ -61,9 +59,10 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
     """Weights in [0, 1] of additions to a base; each addition must earn its place.
 
     Additions are taken one by one, the most useful first, as long as each lowers the
-    held-out loss by more than `EARNED` paired standard errors. Where rows are few, the
-    weights of least loss are shrunk by the evidence, see `shrunk`.
+    held-out loss by more paired standard errors than the objective asks for. Where rows
+    are few, the weights of least loss are shrunk by the evidence, see `shrunk`.
     """
+    earned = unseen.table.objective.earned
     kept, weights, loss = [], np.empty(0), unseen.base_loss
     least = np.inf  # the evidence for the addition that has least of it
     while len(kept) < len(additions):
@@ -72,22 +71,24 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
             trials.append((k, *unseen.weighed([additions[j] for j in [*kept, k]])))
         k, trial, new_loss = min(trials, key=lambda t: unseen.weight @ t[2])
         gain = unseen.gain(loss, new_loss)
-        if not gain.wins(EARNED):
+        if not gain.wins(earned):
             break
         kept, weights, loss = [*kept, k], trial, new_loss
         if gain.standard_error:
             least = min(least, gain.value / gain.standard_error)
     if kept and unseen.table.is_averaged:
-        weights = shrunk(weights, least)
+        weights = shrunk(weights, least, earned)
         loss = unseen.losses_with([additions[k] for k in kept], weights)
     return Stack(kept, weights, unseen.gain(unseen.base_loss, loss))
 
 
-def shrunk(weights: NDArray[np.float64], errors: float) -> NDArray[np.float64]:
-    """Return weights times 1 - (EARNED / errors)^2, as James and Stein shrink.
+def shrunk(
+    weights: NDArray[np.float64], errors: float, earned: float
+) -> NDArray[np.float64]:
+    """Return weights times 1 - (earned / errors)^2, as James and Stein shrink.
 
     A gain of just as many standard errors as must be earned is taken for chance, one of
     three times as many for real: with few rows, what is kept was chosen among several
     numbers of rounds and parts by errors that are as large as the gains.
     """
-    return weights * (1 - (EARNED / errors) ** 2)
+    return weights * (1 - (earned / errors) ** 2)

@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from missfit.gaussian.conditional import (
-    ProbitPart,
-    condition,
-    conditional_maps,
-    missing_given_mask,
-    probit_posterior,
-)
+from missfit.gaussian.conditional import condition, conditional_maps
+from missfit.gaussian.probit import ProbitPart, missing_given_mask, probit_posterior
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 from missfit.moments.patterns import find_keys, format_pattern, group_rows, pattern_keys
@@ -69,7 +64,7 @@ class BayesPredictor(RegressorMixin, BaseEstimator):
             self-masking it comes from expectation propagation, which is exact with one
             missing feature. With several it is too small or too large where masking is
             steep and features are strongly correlated
-            (`gaussian.conditional.probit_posterior` has figures). `bayes_risk` corrects
+            (`gaussian.probit.probit_posterior` has figures). `bayes_risk` corrects
             for this error.
         """
         d = n_features_of(self.model)

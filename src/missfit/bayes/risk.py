@@ -13,8 +13,7 @@ from missfit.bayes.predictor import (
     n_features_of,
     probit_parts,
 )
-from missfit.gaussian.conditional import probit_posterior
-from missfit.gaussian.probit import probit_law
+from missfit.gaussian.probit import probit_law, probit_posterior
 from missfit.moments.blocks import blocks
 from missfit.simulate.linear_target import RandomState, as_generator
 from missfit.simulate.self_masked import SelfMaskedProbit

@@ -21,6 +21,7 @@ from missfit.cli.predict import add_predict
 from missfit.cli.serve import add_serve
 from missfit.cli.simulate import add_simulate
 from missfit.cli.study import add_study
+from missfit.cli.watch import add_watch
 from missfit.terminal import PatientStream, note, patient_streams, printable
 
 TRACEBACK = "MISSFIT_TRACEBACK"  # set it to see where an error comes from
@@ -33,6 +34,7 @@ ADDERS = (
     add_fit,
     add_predict,
     add_serve,
+    add_watch,
     add_export,
 )
 

@@ -25,8 +25,6 @@ from missfit.terminal import Status, note, tell
 if TYPE_CHECKING:
     from missfit.comparison.options import CompareOptions
 
-# 34 seconds on 20,000 rows of 30 columns and 2 idle cores (benchmarks/deadline.py).
-QUICK_ROWS, QUICK_FOLDS, QUICK_SECONDS = 3_000, 3, 50.0
 FILES = ("report.html", "results.csv", "missfit.json")
 INTERRUPTED = 130
 
@@ -193,20 +191,23 @@ def _check_out(out: Path, data: str) -> None:
 
 def _options(arguments) -> CompareOptions:
     """Return what the command line says about the comparison."""
-    from missfit.comparison.options import CompareOptions
+    from missfit.comparison.options import QUICK, CompareOptions
 
-    quick = arguments.quick
+    sizes = {
+        "n_folds": arguments.folds,
+        "max_rows": arguments.rows,
+        "budget": arguments.budget,
+    }
+    given = {name: value for name, value in sizes.items() if value is not None}
     return CompareOptions(
+        **((QUICK if arguments.quick else {}) | given),
         reading=read_options(arguments),
         group=arguments.group,
         time=arguments.time,
         only=names(arguments.only),
-        quick=quick,
+        quick=arguments.quick,
         skip=names(arguments.skip),
-        n_folds=arguments.folds or (QUICK_FOLDS if quick else 5),
-        max_rows=arguments.rows or (QUICK_ROWS if quick else 20_000),
         n_jobs=jobs_of(arguments.jobs),
         seed=arguments.seed,
         all_folds=arguments.all,
-        budget=arguments.budget or (QUICK_SECONDS if quick else None),
     )

@@ -62,6 +62,7 @@ def _names(offer) -> str:
 
 
 def _fit(arguments) -> None:
+    from missfit.comparison.in_order import note_on_order
     from missfit.comparison.offers import offer_of
     from missfit.suspicions import find_suspicions
     from missfit.tables.training import read_training
@@ -96,7 +97,7 @@ def _fit(arguments) -> None:
         model.save(arguments.model)
     if table.reading is not None:
         note_lines(table.reading.table())
-    show_notes(table.notes)
+    show_notes([*table.notes, *note_on_order(table, [predictor])])
     show_suspicions(suspicions)
     tell(
         f"{arguments.model}: {model.predictor} on {len(table.y):,} rows and "

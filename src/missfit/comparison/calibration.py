@@ -77,14 +77,13 @@ def reliability(share: NDArray[np.float64], true: NDArray[np.bool_]) -> Bins:
     n_rows = np.bincount(part)
     known = n_rows > 0
     count = n_rows[known]
-    actual = np.bincount(part, true)[known] / count
-    return Bins(
-        np.bincount(part, share)[known] / count,
-        actual,
-        np.sqrt(actual * (1 - actual) / count),
-        count,
-        np.bincount(part, share * (1 - share))[known],
+    total, came_true, spread = (
+        np.asarray(np.bincount(part, values)[known], dtype=np.float64)
+        for values in (share, true, share * (1 - share))
     )
+    actual = came_true / count
+    error = np.sqrt(actual * (1 - actual) / count)
+    return Bins(total / count, actual, error, count, spread)
 
 
 class Calibration(NamedTuple):

@@ -230,7 +230,11 @@ def choosing_forward(one: Candidate) -> Candidate:
     One that takes groups is given the times of the rows in their place. Networks are
     fitted fold by fold, since those have different numbers of rows to learn from.
     """
-    one = one._replace(fit_many=None)
+    return choosing_in_order(one._replace(fit_many=None))
+
+
+def choosing_in_order(one: Candidate) -> Candidate:
+    """Return a candidate that makes its own choices on rows that come later."""
     if not one.takes_groups:
         return one
     return one._replace(

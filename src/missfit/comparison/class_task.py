@@ -77,11 +77,11 @@ class ClassTask(Task):
 
     Parameters
     ----------
-    classes : tuple
-        The labels.
+    labels : tuple
+        Those of the classes.
     """
 
-    classes: tuple[Label, ...]
+    labels: tuple[Label, ...]
 
     words = Words(
         score="log-loss",
@@ -101,6 +101,11 @@ class ClassTask(Task):
         ScoreColumn("accuracy", "accuracy", ".1%", has_error=True),
     )
     higher_is_better = False
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Return the labels of the classes."""
+        return self.labels
 
     def label(self, k: int) -> str:
         """Return the label of a class as a sentence shows it."""
@@ -155,12 +160,12 @@ class ClassTask(Task):
     def score(self, values, y, guess, units) -> ClassScore:
         """Return the log-loss and the further scores, with their standard errors."""
         code = y.astype(np.intp)
-        return ClassScore(
-            *values,
-            *auc_of(code, guess, units),
-            *mean_with_error(brier_losses(code, guess), units),
-            *mean_with_error(are_right(code, guess), units),
-        )
+        further = [
+            auc_of(code, guess, units),
+            mean_with_error(brier_losses(code, guess), units),
+            mean_with_error(are_right(code, guess), units),
+        ]
+        return ClassScore._make([*values, *(x for one in further for x in one)])
 
     def record(self, y: NDArray, guess: NDArray) -> dict[str, float | None]:
         """Return the scores of a fold."""

@@ -26,7 +26,7 @@ from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import Worth, heldout_worth, law_drops, law_worth
-from missfit.moments.patterns import group_rows
+from missfit.moments.patterns import group_rows, variable_mask
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_PATTERNS = 300  # patterns over which the worth of a measurement is averaged
@@ -54,10 +54,11 @@ class Diagnosis:
     curve : list of CurvePoint
         The learning curve of the recommended predictor.
     coverage : list of tuple
-        Coverage asked for and actual coverage of the intervals; empty for classes,
-        which have none.
+        Coverage asked for, actual coverage of the intervals, and the standard deviation
+        that chance gives it; empty for classes, which have no intervals.
     coverage_by_count : list of tuple
-        Number of missing variables, rows, coverage and median width of 90 % intervals.
+        Number of missing variables, rows, coverage and median width of 90 % intervals,
+        and the standard deviation of the coverage.
     importance : Importance
         How much worse the score is if a variable is permuted in rows that were not
         seen.
@@ -70,8 +71,8 @@ class Diagnosis:
     worth: Worth
     risk: float
     curve: list[CurvePoint]
-    coverage: list[tuple[float, float]]
-    coverage_by_count: list[tuple[str, int, float, float]]
+    coverage: list[tuple[float, float, float]]
+    coverage_by_count: list[tuple[str, int, float, float, float]]
     importance: Importance
 
 
@@ -241,13 +242,16 @@ def _worth_by_law(comparison: Comparison, law: EMLR) -> tuple[Worth, float]:
 
 def interval_coverage(
     comparison: Comparison, model: ConformalRegressor | None = None
-) -> tuple[list[tuple[float, float]], list[tuple[str, int, float, float]]]:
+) -> tuple[
+    list[tuple[float, float, float]], list[tuple[str, int, float, float, float]]
+]:
     """Return the coverage at several levels, and at 90 % by the number missing.
 
     The intervals are those of `ConformalRegressor` around the recommended predictor, on
     one fold that it has not seen (in time: the last one). The first list holds the
-    coverage asked for and the actual coverage; the second one the number of missing
-    variables, the number of rows, the coverage and the median width. The model is that
+    coverage asked for, the actual coverage and the standard deviation that chance gives
+    it (see `chance`); the second one the number of missing variables, the number of
+    rows, the coverage, the median width, and this standard deviation. The model is that
     of `missfit.comparison.fold_models.conformal`, fitted here if it is not given.
     """
     model = model or conformal(comparison)
@@ -257,16 +261,34 @@ def interval_coverage(
     alphas = [1 - level for level in LEVELS]
     lower, upper = model.predict_intervals(X[test], alphas)
     inside = (lower <= y) & (y <= upper)
-    coverage = list(zip(LEVELS, inside.mean(axis=1).tolist(), strict=True))
+    calibrating = variable_mask(
+        model.calibration_rows_, comparison.fold_variables[fold]
+    ).sum(axis=1)
+    n_missing = comparison.mask[test].sum(axis=1)
+    coverage = [
+        (level, float(covered.mean()), chance(level, len(y), len(calibrating)))
+        for level, covered in zip(LEVELS, inside, strict=True)
+    ]
     asked = LEVELS.index(0.9)
     covered, width = inside[asked], (upper - lower)[asked]
-    by_count = [
-        (
-            label,
-            int(rows.sum()),
-            float(covered[rows].mean()),
-            float(np.median(width[rows])),
-        )
-        for label, rows in count_groups(comparison.mask[test], most=MOST_GROUPS)
-    ]
+    by_count = []
+    for label, rows in count_groups(comparison.mask[test], most=MOST_GROUPS):
+        low, high = n_missing[rows].min(), n_missing[rows].max()
+        n_like = int(((low <= calibrating) & (calibrating <= high)).sum())
+        n_rows, typical = int(rows.sum()), float(np.median(width[rows]))
+        error = chance(0.9, n_rows, n_like)
+        by_count.append((label, n_rows, float(covered[rows].mean()), typical, error))
     return coverage, by_count
+
+
+def chance(level: float, n_rows: int, n_calibrating: int) -> float:
+    """Return the standard deviation of the coverage of rows by one fitted model.
+
+    The coverage of a threshold that n rows give varies about its level, with variance
+    level (1 - level) / (n + 2), and the share of the rows that it covers about that.
+
+    >>> chance(0.9, 100, 98)
+    0.0424
+    """
+    variance = level * (1 - level) * (1 / n_rows + 1 / (n_calibrating + 2))
+    return round(float(np.sqrt(variance)), 4)

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from missfit.comparison.candidates import Candidate
 from missfit.comparison.number_task import NUMBER
 from missfit.comparison.task import Task
+from missfit.estimators.factorized_lr import TooLargeError
+
+TOO_LARGE = "the table is too large for it"  # how the failure begins that says so
 
 
 class Fit(NamedTuple):
@@ -82,4 +85,5 @@ def fit_batch(
 
 
 def _in_one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    kind = TOO_LARGE if isinstance(error, TooLargeError) else type(error).__name__
+    return f"{kind}: {' '.join(str(error).split())[:200]}"

@@ -114,7 +114,7 @@ class NumberTask(Task):
         del units
         error = guess - y
         rmse, mae = float(np.sqrt((error**2).mean())), float(abs(error).mean())
-        return Score(*values, rmse, mae)
+        return Score._make([*values, rmse, mae])
 
     def record(self, y: NDArray, guess: NDArray) -> dict[str, float | None]:
         """Return R2, RMSE and MAE of a fold."""

@@ -10,6 +10,9 @@ from missfit.tables.options import ReadOptions
 # Seconds of a comparison for which no budget is given: so many for a table of up to
 # 150,000 values, and one more for each 1,000 values beyond.
 SHORTEST, VALUES_PER_SECOND = 150.0, 1000
+# What `quick` means beside the candidates: 34 seconds on 20,000 rows of 30 columns and
+# 2 idle cores (benchmarks/deadline.py).
+QUICK = {"n_folds": 3, "max_rows": 3_000, "budget": 50.0}
 LEAST_ROWS = 50  # of a table to compare: 10 in each test fold of the default 5
 
 
@@ -34,7 +37,8 @@ class CompareOptions:
         not.
     quick : bool
         Whether only a few candidates are tried, where ``only`` names none: those that
-        are cheap, or the best on most tables.
+        are cheap, or the best on most tables. `missfit.compare` and the command line
+        also take the folds, the rows and the budget of `QUICK` then.
     n_folds : int
         Number of folds of the cross-validation.
     max_rows : int

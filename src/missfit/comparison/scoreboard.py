@@ -53,7 +53,7 @@ def _line(comparison: Comparison, trial: Trial, bayes: NDArray | None) -> dict:
     for shown, field in _fields(comparison.task):
         line[shown] = np.nan if score is None else getattr(score, field)
     if bayes is not None:
-        line |= _regret(comparison, trial, bayes)
+        line |= regret_of(comparison, trial, bayes)
     line["seconds"] = float(trial.seconds.mean()) if len(trial.seconds) else np.nan
     return line | {"note": note_of(trial)}
 
@@ -69,7 +69,7 @@ def _fields(task: Task) -> Iterator[tuple[str, str]]:
             yield f"{one.title}_error", f"{one.field}_error"
 
 
-def _regret(comparison: Comparison, trial: Trial, bayes: NDArray) -> dict[str, float]:
+def regret_of(comparison: Comparison, trial: Trial, bayes: NDArray) -> dict[str, float]:
     """Return the regret to the Bayes predictor, its error, and the distance to it."""
     if trial.name not in comparison.scores:
         return dict.fromkeys(("regret", "regret_error", "distance"), np.nan)

@@ -69,7 +69,11 @@ class Task(ABC):
     words: Words
     columns: tuple[ScoreColumn, ...]  # those after predictor; the score comes first
     higher_is_better: bool
-    classes: tuple[Any, ...] | None = None
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """Return the labels of the classes, None where the target is a number."""
+        return None
 
     @abstractmethod
     def nothing(self, n: int) -> NDArray[np.float64]:

@@ -10,12 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
-from missfit.comparison.candidates import Candidate, choosing_forward
+from missfit.comparison.candidates import (
+    Candidate,
+    choosing_forward,
+    choosing_in_order,
+)
 from missfit.comparison.class_task import task_of
 from missfit.comparison.costs import Costs
-from missfit.comparison.fits import Fit
+from missfit.comparison.fits import TOO_LARGE, Fit
 from missfit.comparison.fold_fits import FoldFits
 from missfit.comparison.folds import folds_of
+from missfit.comparison.in_order import date_of_rows, note_on_order
 from missfit.comparison.offers import DEFAULTS
 from missfit.comparison.options import CompareOptions
 from missfit.comparison.results import Comparison, Trial
@@ -86,6 +91,9 @@ def compare_table(
     whole = _without_trials(table, options)
     if whole.time is not None:
         candidates = [choosing_forward(one) for one in candidates]
+    elif date_of_rows(table):
+        candidates = [choosing_in_order(one) for one in candidates]
+        whole.notes.extend(note_on_order(table, [one.name for one in candidates]))
     if store is not None:
         whole.notes.extend(store.begin(whole))
     queue = sorted(candidates, key=_turn)
@@ -194,6 +202,8 @@ class _Runner:
             if not left_out:
                 fits += self.fold_fits.of(one, range(first, whole.n_folds))
         failure = next((fit.failure for fit in fits if fit.failure), "")
+        if failure.startswith(TOO_LARGE):  # a limit that it has, not a mistake
+            failure, left_out = "", failure
         seconds = np.array([fit.seconds for fit in fits])
         trial = Trial(one, _joined(whole, fits), seconds, failure, left_out)
         self.costs.learn(trial)

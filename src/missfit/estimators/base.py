@@ -31,9 +31,11 @@ class NanEstimator(BaseEstimator, ABC):
 
     is_linear = False  # one regression of y on complete X: can be the base of others
     has_law = False  # answers `expected_features`
+    law_without_target = False  # whether a target of 0 and 1 upsets its law of X
     named_by_estimator = False  # whether the estimator inside says most of what it is
     predict: Callable[..., Any]
     n_features_in_: int
+    takes_chunks = "EMLR()"  # one of the same task, for those who have chunks
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise where the rows come in chunks."""
@@ -42,7 +44,7 @@ class NanEstimator(BaseEstimator, ABC):
                 f"{type(self).__name__} needs all rows in memory here, and X is of "
                 f"type {type(X).__name__}, whose rows come in chunks. Read them into "
                 "an array or a frame first, or use a predictor that takes chunks, such "
-                "as EMLR."
+                f"as {self.takes_chunks}."
             )
 
     def _check_predict(self, X: Any) -> Any:

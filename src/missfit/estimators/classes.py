@@ -44,6 +44,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
 
     classes_: NDArray
     class_weight: Any = None
+    takes_chunks = "PatternClassifier(EMLR())"
 
     def _labelled_rows(
         self,
@@ -60,7 +61,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         ``reset`` the features are compared with those of before.
         """
         self._refuse_chunks(X)
-        X, y, sample_weight = named_columns(X, y, sample_weight)
+        X, y, sample_weight = named_columns(X, label_array(y), sample_weight)
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is "
@@ -117,6 +118,23 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         """Return the most probable class of each row, NaN in X where missing."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def label_array(y: Any) -> Any:
+    """Return a list of labels as an array; anything else as it is.
+
+    There is one target, so that a list of text holds labels and not names of columns.
+    Text beside numbers stays what it is, for `classes_and_codes` to refuse.
+
+    >>> label_array(["a", "b"]).tolist(), label_array("name")
+    (['a', 'b'], 'name')
+    """
+    if not isinstance(y, (list, tuple)):
+        return y
+    labels = np.asarray(y)
+    is_text = labels.dtype.kind in "US"
+    mixed = is_text and not all(isinstance(label, (str, bytes)) for label in y)
+    return np.asarray(y, dtype=object) if mixed else labels
 
 
 def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:

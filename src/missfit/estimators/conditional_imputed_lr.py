@@ -88,7 +88,7 @@ class ConditionalImputedLR(PatternPredictor):
         """Return EMLR, whose Gaussian imputes."""
         return EMLR()
 
-    def _fit_given(self, start: EMLR, moments: PatternMoments) -> None:
+    def _fit_given(self, start: EMLR, moments: PatternMoments, near=None) -> None:
         d, data = moments.n_features, GaussianData(moments)
         law = start.feature_law()
         design = _design_moments(data, law, distinct_indicators(moments.patterns))

@@ -38,9 +38,9 @@ class EMProbit(NanClassifier):
     class_weight : dict, "balanced" or None
         Weights of the classes, as in scikit-learn.
     max_iter : int
-        Most EM steps; the cycle of three that it is in is ended.
+        Most EM steps.
     tol : float
-        EM stops once a cycle of three steps gains less log-likelihood per row.
+        EM stops once three steps gain less log-likelihood per row.
 
     Attributes
     ----------

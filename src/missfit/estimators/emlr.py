@@ -30,7 +30,10 @@ from missfit.moments.patterns import group_rows
 from missfit.tables.chunks import comes_in_chunks
 
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
-TOL = 1e-5  # log-likelihood per row that a cycle of steps must gain
+# Log-likelihood per row that three steps must gain. With 750 and 7,500 rows of the
+# paper's settings (10 features, 6 tables each) R2 is that of 1e-5 to 1e-4, after 26
+# steps instead of 37 on average.
+TOL = 1e-4
 # standard deviations from where EM would end: .005 to .2 where 90 % of the values are
 # missing (6 x 1,000 rows), 2e-4 where half are
 FAR = 0.005
@@ -52,7 +55,7 @@ class EMLR(PatternPredictor):
     Parameters
     ----------
     algorithm : {"accelerated", "reference"}
-        "accelerated" is EM with SQUAREM steps, a covariance pulled towards the diagonal
+        "accelerated" is EM with leaps, a covariance pulled towards the diagonal
         by 0.3 pseudo-rows, and at least 5e-4 of the variance of y left unexplained.
         With fewer than 20 rows for each feature more pseudo-rows pull the covariance
         (as many as Ledoit and Wolf's argument asks for) and the slopes (as many as make
@@ -61,10 +64,10 @@ class EMLR(PatternPredictor):
         no prior, at most 1,000 iterations; with noise-free data it stops long before it
         has converged.
     max_iter : int
-        Most EM steps; "accelerated" ends the cycle of three that it is in.
+        Most EM steps.
     tol : float, optional
-        "accelerated" stops once a cycle of three steps gains less log-likelihood per
-        row than this, by default 1e-5 (and warns where that is far from the end, as
+        "accelerated" stops once three steps gain less log-likelihood per
+        row than this, by default 1e-4 (and warns where that is far from the end, as
         with nine in ten values missing); "reference" once no parameter in standard
         units moves by more, by default the square root of machine epsilon.
 
@@ -147,13 +150,19 @@ class EMLR(PatternPredictor):
             raise ValueError(f"tol={self.tol!r}; it must be >= 0, or None.")
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
+        self._fit_near(None, moments, splits)
+
+    def _fit_near(
+        self, near: EMLR | None, moments: PatternMoments, splits: list[Split]
+    ) -> None:
         data = GaussianData(moments)
         if self.algorithm == "reference":
             free = PenalisedGaussian(moments.n_features, 0.0, 0.0)
             held = HeldFit(self._reference(data), free, by_em=True)
         else:
             tol = TOL if self.tol is None else self.tol
-            held = penalised_fit(moments, data, max_iter=self.max_iter, tol=tol)
+            start = None if near is None else near.joint_law(data)
+            held = penalised_fit(moments, data, start, max_iter=self.max_iter, tol=tol)
         unfinished = self._unfinished(held, data, moments)
         if unfinished:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
@@ -213,7 +222,7 @@ class EMLR(PatternPredictor):
         if left <= FAR:
             return ""
         return (
-            f"EM stopped after {fit.n_iter} steps, since a cycle of them gains less "
+            f"EM stopped after {fit.n_iter} steps, since three of them gain less "
             f"log-likelihood than tol={TOL if self.tol is None else self.tol:g} per "
             f"row, but parameters may still move by {left:.2g} standard deviations: it "
             "is slow where most values are missing. Predictions are often good long "
@@ -253,6 +262,11 @@ class EMLR(PatternPredictor):
         mean = self._finite(maps.evaluate(X, index))
         return self._shaped(mean), self._shaped(spread)
 
+    def joint_law(self, data: GaussianData) -> tuple[NDArray, NDArray]:
+        """Return the mean and covariance of (X, y) in the standard units of a table."""
+        mean = (self.mean_ - data.shift) / data.scale
+        return mean, self.covariance_ / data.scale / data.scale[:, None]
+
     def feature_law(self) -> ScaledGaussian:
         """Return the Gaussian of X, in units in which no feature is large."""
         return self._standard_
@@ -287,16 +301,25 @@ def _said_of_pairs(moments: PatternMoments) -> str:
 
 
 def penalised_fit(
-    moments: PatternMoments, data: GaussianData, *, max_iter: int, tol: float
+    moments: PatternMoments,
+    data: GaussianData,
+    start: tuple[NDArray, NDArray] | None = None,
+    *,
+    max_iter: int,
+    tol: float,
 ) -> HeldFit:
-    """Fit one Gaussian by accelerated EM, with EMLR's prior and floor."""
+    """Fit one Gaussian by accelerated EM, with EMLR's prior and floor.
+
+    ``start`` is a mean and covariance near those looked for, where they are known.
+    """
     d = moments.n_features
     if rows_are_few(data, d):
-        return few_rows_fit(data, d, FLOOR, max_iter=max_iter, tol=tol)
+        return few_rows_fit(data, d, FLOOR, start, max_iter=max_iter, tol=tol)
     model = PenalisedGaussian.of_data(data, d, FLOOR)
-    start = np.zeros(data.n_columns), np.eye(data.n_columns)
-    if len(moments.rows.X) >= 2 * WARM_ROWS:
+    if start is None and len(moments.rows.X) >= 2 * WARM_ROWS:
         start = _warm_start(moments, data, model, max_iter, tol)
+    if start is None:
+        start = np.zeros(data.n_columns), np.eye(data.n_columns)
     fit = accelerated_em(data, model, start, max_iter=max_iter, tol=tol)
     return HeldFit(fit, model, by_em=True)
 

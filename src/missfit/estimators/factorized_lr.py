@@ -23,6 +23,10 @@ from missfit.moments.ridge import check_alphas, ridge_path
 MAX_COEFFICIENTS = 5000  # the Gram matrix takes 200 MB, its eigenvectors a minute
 
 
+class TooLargeError(ValueError):
+    """A table has more features than a predictor can take."""
+
+
 class FactorizedLR(PatternPredictor):
     """Ridge regression on the polynomial of Proposition 4.2, cut at an order.
 
@@ -173,7 +177,7 @@ class _Columns:
         self.indicators = np.flatnonzero(size > 0)
         self.n = len(self.feature) + len(self.indicators)
         if self.n > MAX_COEFFICIENTS:
-            raise ValueError(
+            raise TooLargeError(
                 f"order={order} with these {self.d} features has {self.n:,} "
                 f"coefficients, more than {MAX_COEFFICIENTS:,}. Lower the order: "
                 f"order=0 has at most {2 * self.d + 1:,}. ExpandedLR takes any number "

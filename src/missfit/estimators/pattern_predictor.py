@@ -125,7 +125,11 @@ class PatternPredictor(NanRegressor):
         return X, y
 
     def fit_moments(
-        self, moments: PatternMoments, folds: list[PatternMoments] | None = None
+        self,
+        moments: PatternMoments,
+        folds: list[PatternMoments] | None = None,
+        *,
+        near: Any = None,
     ) -> Any:
         """Fit to a table of moments, the same as `fit` on its rows.
 
@@ -135,6 +139,9 @@ class PatternPredictor(NanRegressor):
         folds : list of PatternMoments, optional
             The moments of each fold of the rows, which add up to ``moments``; needed
             where a ridge strength is chosen by cross-validation.
+        near : predictor, optional
+            A copy of this one, fitted to similar rows: EM goes on from where it ended,
+            in about half of the steps. What is solved in closed form ignores it.
         """
         trial = self._trial()
         check_table(moments, folds)
@@ -147,20 +154,22 @@ class PatternPredictor(NanRegressor):
             )
         trial.n_features_in_ = moments.n_features
         trial._y_ndim_ = 1 if moments.n_targets == 1 else 2
-        trial._solve(moments, splits_of_folds(folds or []))
+        trial._solve(moments, splits_of_folds(folds or []), near)
         trial._fit_beside_moments(moments, folds)
         return self._become(trial)
 
-    def fit_moments_given(self, start: Any, moments: PatternMoments) -> Any:
+    def fit_moments_given(
+        self, start: Any, moments: PatternMoments, *, near: Any = None
+    ) -> Any:
         """Fit to moments as `fit_moments`, given `starts_from` fitted to the same."""
         trial = self._trial()
         trial.n_features_in_ = moments.n_features
         trial._y_ndim_ = 1 if moments.n_targets == 1 else 2
-        trial._fit_given(start, moments)
+        trial._fit_given(start, moments, near)
         trial.patterns_, trial.pattern_count_ = moments.patterns, moments.count
         return self._become(trial)
 
-    def _fit_given(self, start: Any, moments: PatternMoments) -> None:
+    def _fit_given(self, start: Any, moments: PatternMoments, near: Any = None) -> None:
         """Learn the parameters from moments and a fit to start from."""
         raise NotImplementedError  # of those that start from no other
 
@@ -270,15 +279,24 @@ class PatternPredictor(NanRegressor):
             table[str(name)] = slopes[:, :, j].ravel().tolist()
         return table
 
-    def _solve(self, moments: PatternMoments, splits: list[Split]) -> None:
+    def _solve(
+        self, moments: PatternMoments, splits: list[Split], near: Any = None
+    ) -> None:
         """Fit to moments and, where a strength is chosen, the splits to choose by."""
-        self._fit_moments(moments, splits)
+        if near is None:
+            self._fit_moments(moments, splits)
+        else:
+            self._fit_near(near, moments, splits)
         self.patterns_ = moments.patterns
         self.pattern_count_ = moments.count
 
     @abstractmethod
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         """Learn the parameters from moments."""
+
+    def _fit_near(self, near: Any, moments: PatternMoments, splits: list[Split]):
+        """Learn the parameters from moments, from where a fit to similar ones ended."""
+        self._fit_moments(moments, splits)  # in closed form there is nothing to gain
 
     @abstractmethod
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:

@@ -16,11 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR, FLOOR, penalised_fit
-from missfit.gaussian.conditional import (
-    ScaledGaussian,
-    missing_given_mask,
-    probit_posterior,
-)
+from missfit.gaussian.conditional import ScaledGaussian
 from missfit.gaussian.covariances import regression_slopes
 from missfit.gaussian.em import PenalisedGaussian
 from missfit.gaussian.expected_features import (
@@ -30,6 +26,7 @@ from missfit.gaussian.expected_features import (
 )
 from missfit.gaussian.few_rows import rows_are_few
 from missfit.gaussian.pattern_chunks import GaussianData
+from missfit.gaussian.probit import missing_given_mask, probit_posterior
 from missfit.gaussian.self_masking import (
     RowData,
     SelfMaskedFit,

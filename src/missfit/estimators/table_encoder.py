@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.estimators.levels import kept_levels, kinds_in_words, some_levels
 from missfit.moments.patterns import variable_mask
 from missfit.tables.arrays import masked_rows, refuse_same_names
 from missfit.tables.column_reading import ColumnReading, Misfits
@@ -24,17 +25,6 @@ from missfit.tables.columns import (
 )
 from missfit.tables.problems import TableError
 from missfit.tables.reading import Reading, decided, refuse_misfits
-
-OTHER = "(other)"
-PLURAL = {
-    "number": "numbers",
-    "boolean": "booleans",
-    "date": "dates (as days)",
-    "category": "categories",
-    "identifier": "ids (only their mask is used)",
-    "text": "free text (only its mask is used)",
-    "empty": "empty columns (not used)",
-}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -136,11 +126,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kinds, categories, pooled = [], [], []
         for column, one in zip(columns, self.reading_.columns, strict=True):
             levels = self._levels(column, one) if one.kind == "category" else []
-            rare = None
-            if len(levels) > self.max_categories:
-                levels = levels[: self.max_categories - 1]
-                rare = _pool_name(levels)
-                levels = [*levels, rare]
+            levels, rare = kept_levels(levels, self.max_categories)
             kinds.append(one.kind)
             categories.append(levels)
             pooled.append(rare)
@@ -161,7 +147,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if absent:
             raise ValueError(
                 f"reading has no column {min(absent)!r}; its columns are "
-                f"{_some(self.reading.names)}."
+                f"{some_levels(self.reading.names)}."
             )
         given = self.reading.select(names)
         kept = [
@@ -198,12 +184,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _levels(self, column: Column, one: ColumnReading) -> list[str]:
         """Levels of a category, most frequent first."""
+        count = self._level_counts(column, one)
+        return sorted(count, key=lambda level: (-count[level], level))
+
+    def _level_counts(self, column: Column, one: ColumnReading) -> dict[str, int]:
+        """Rows of each level of a category."""
         count: dict[str, int] = {}
         column = column.as_objects()
         for level, n in zip(one.levels(column), column.counts(), strict=True):
             if level is not None:
                 count[level] = count.get(level, 0) + n
-        return sorted(count, key=lambda level: (-count[level], level))
+        return count
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the table as numbers, NaN where missing.
@@ -277,8 +268,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 if self.unknown == "error":
                     raise ValueError(
                         f"column {one.name!r} has the new level {shown(level)} in "
-                        f"{column.where(k)}; at fit it had {_some(categories)}. Correct"
-                        " it, or fit with unknown='missing' to take it as missing."
+                        f"{column.where(k)}; at fit it had {some_levels(categories)}. "
+                        "Correct it, or fit with unknown='missing' to take it as "
+                        "missing."
                     )
                 level = None
             codes.append(-1 if level is None else position.get(level, other))
@@ -300,32 +292,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def unknown_in_columns(self, columns: Sequence[Column]) -> dict[str, list[str]]:
         """Do as `unknown_levels`, for columns that are taken apart already."""
-        found = {}
+        found = self.unknown_counts(columns)
+        return {name: sorted(levels) for name, levels in found.items()}
+
+    def unknown_counts(self, columns: Sequence[Column]) -> dict[str, dict[str, int]]:
+        """Count the rows of each level that `transform` takes as missing, by column."""
+        found: dict[str, dict[str, int]] = {}
         for j, column in enumerate(columns):
-            known = self.categories_[j]
             if self.kinds_[j] == "category" and self.pooled_[j] is None:
-                levels = self.reading_.columns[j].levels(column.as_objects())
-                new = {level for level in levels if level is not None}
-                if new - set(known):
-                    found[self._names()[j]] = sorted(new - set(known))
+                count = self._level_counts(column, self.reading_.columns[j])
+                new = {k: n for k, n in count.items() if k not in self.categories_[j]}
+                if new:
+                    found[self._names()[j]] = new
         return found
 
     def describe(self) -> list[str]:
         """Say in words what each kind of column was taken for."""
         check_is_fitted(self)
-        lines = []
-        for kind, plural in PLURAL.items():
-            names = [
-                f"{name} ({len(levels)} levels)" if levels else name
-                for name, of, levels in zip(
-                    self._names(), self.kinds_, self.categories_, strict=True
-                )
-                if of == kind
-            ]
-            if names:
-                more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-                lines.append(f"{plural}: {', '.join(names[:12])}{more}")
-        return lines
+        return kinds_in_words(self._names(), self.kinds_, self.categories_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
         """Names of the output: the variable's, or ``variable=level``."""
@@ -395,16 +379,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def _array_or_masked(column: NDArray, name: str) -> Column:
     """Read a column of an array, or of a masked one."""
     return array_column(np.ma.getdata(column), name, np.ma.getmaskarray(column))
-
-
-def _pool_name(levels: list[str]) -> str:
-    """Name the level of the rare ones so that no real one has its name."""
-    name = OTHER
-    while name in levels:
-        name = f"({name})"
-    return name
-
-
-def _some(levels: list[str]) -> str:
-    some = ", ".join(map(shown, levels[:8]))
-    return some + (f" and {len(levels) - 8} more" if len(levels) > 8 else "")

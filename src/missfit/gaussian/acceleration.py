@@ -1,4 +1,4 @@
-"""Fixed point iterations that arrive sooner: SQUAREM and Anderson's acceleration."""
+"""Fixed point iterations that arrive sooner: leaps by what the last steps showed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Share of the height by which EM may seem to fall by rounding. No measurement of it is
+# Steps that `climb` looks back. Of 5, 10 and 20, which differ little, 10 was best or
+# near it on the three tables of its docstring.
+LOOK_BACK = 10
+WINDOW = 3  # steps whose gain together tells that an ascent has ended
+# Anderson's acceleration without heights looks MEMORY steps back; it forgets them once
+# the residual grows by MOST_GROWTH or the weights add up to MOST_WEIGHT. Together they
+# took a third of the steps of plain EM where it is slow; no variation of one alone is
 # on record.
-ROUNDING = 1e-6
-# Anderson's acceleration looks MEMORY steps back; it forgets them once the residual
-# grows by MOST_GROWTH or the weights add up to MOST_WEIGHT. Together they took a third
-# of the steps of plain EM where it is slow; no variation of one alone is on record.
 MEMORY = 5
 MOST_GROWTH = 2.0
 MOST_WEIGHT = 50.0
@@ -27,7 +29,7 @@ class Climb(NamedTuple):
     converged: bool
 
 
-def squarem(
+def climb(
     step: Callable[[Any], tuple[Any, float]],
     start: Any,
     coordinates: tuple[Callable, Callable],
@@ -35,11 +37,17 @@ def squarem(
     max_iter: int,
     least_gain: float,
 ) -> Climb:
-    """Repeat EM steps with leaps (Varadhan and Roland 2008) and a monotone guard.
+    """Repeat EM steps with leaps and a monotone guard.
 
-    Two EM steps give a direction r and its change v; the extrapolation
-    theta - 2 a r + a^2 v with a = -|r| / |v| is kept if the height there, after one
-    more step, is no lower. Stops once a cycle gains less than ``least_gain``.
+    After two steps the leap is that of SQUAREM (Varadhan and Roland 2008), after more
+    that of Anderson (Walker and Ni 2011; for EM: Henderson and Varadhan 2019). A leap
+    to a lower place is undone, and half of the past forgotten: the plain step is taken
+    instead. Stops once three steps have gained less than ``least_gain`` together.
+
+    SQUAREM's leaps alone took 41, 41 and 111 steps to within 1e-3 of the best
+    log-likelihood per row, these 16, 20 and 71 (7,500 rows of mixture 1 and 750 of
+    mixture 3 with 10 features; 4,000 rows of a table of 46 features); Anderson's alone
+    are refused for a hundred steps on the last.
 
     Parameters
     ----------
@@ -51,44 +59,97 @@ def squarem(
         ``pack(point)`` is its vector, without constraints; ``unpack(vector, like)`` the
         point of a vector, of the same kind as the point ``like``.
     max_iter : int
-        Most steps; the cycle of three is ended.
+        Most steps, those undone among them.
     least_gain : float
     """
     pack, unpack = coordinates
-    n_iter, converged = 0, False
-    point, height, fallback = start, -np.inf, start
-
-    def counted(point):
-        nonlocal n_iter
+    past, heights, n_iter = Past(LOOK_BACK), [-np.inf], 0
+    plain = point = start
+    while n_iter < max_iter:
         n_iter += 1
+        image, height = _tried(step, point, is_leap=point is not plain)
+        if point is not plain and not height >= heights[-1]:
+            past.forget_half()
+            point = plain
+            continue
+        plain = image
+        heights.append(height)
+        if len(heights) > WINDOW and height - heights[-1 - WINDOW] < least_gain:
+            return Climb(plain, n_iter, True)
+        past.add(pack(point), pack(image))
+        point = _read(unpack, past.leap(), plain)
+    return Climb(plain, n_iter, False)
+
+
+def _tried(step, point, *, is_leap: bool):
+    """Take a step; a leap too far is refused, not reported."""
+    if not is_leap:
         return step(point)
-
-    while n_iter < max_iter and not converged:
-        one, before = counted(point)
-        if not before >= height - ROUNDING * abs(height):
-            # EM only climbs: the height of the last leap was an error of rounding
-            point = fallback
-            one, before = counted(point)
-        two, height = counted(one)
-        leap = extrapolation(pack(point), pack(one), pack(two))
-        point = fallback = two
-        with np.errstate(all="ignore"):  # a leap too far is refused, not reported
-            try:
-                landed, there = counted(unpack(leap, two))
-                if there >= height:
-                    point, height = landed, there
-            except np.linalg.LinAlgError:
-                pass
-        converged = bool(height - before < least_gain)
-    return Climb(point, n_iter, converged)
+    with np.errstate(all="ignore"):
+        try:
+            return step(point)
+        except np.linalg.LinAlgError:
+            return point, -np.inf
 
 
-def extrapolation(zero, one, two):
-    """Return where SQUAREM leaps to after the steps zero, one, two."""
-    r = one - zero
-    v = two - one - r
-    step = max(1.0, np.linalg.norm(r) / max(np.linalg.norm(v), np.finfo(float).tiny))
-    return zero + 2 * step * r + step**2 * v
+def _read(unpack, leap: NDArray | None, plain):
+    """Return the point of a leap, or the plain one where there is none to read."""
+    if leap is None:
+        return plain
+    with np.errstate(all="ignore"):
+        try:
+            return unpack(leap, plain)
+        except np.linalg.LinAlgError:
+            return plain
+
+
+class Past:
+    """Points of a fixed point iteration g, as their residuals g(x) - x and images."""
+
+    def __init__(self, look_back: int):
+        self._most = look_back + 1
+        self._residuals: list[NDArray] = []
+        self._images: list[NDArray] = []
+
+    def add(self, point: NDArray, image: NDArray) -> None:
+        """Take up a point, and forget the one before all that are kept."""
+        self._residuals = [*self._residuals, image - point][-self._most :]
+        self._images = [*self._images, image][-self._most :]
+
+    def forget_half(self) -> None:
+        """Forget the older half, but not the last."""
+        kept = max(1, len(self._images) // 2)
+        self._residuals, self._images = self._residuals[-kept:], self._images[-kept:]
+
+    def leap(self) -> NDArray | None:
+        """Return where to go on, or None to take the plain step."""
+        if len(self._images) < 2:
+            return None
+        if len(self._images) == 2:
+            zero = self._images[0] - self._residuals[0]
+            return extrapolation(zero, *self._residuals)
+        return mixed(self._residuals, self._images, 1e-8)[0]
+
+
+def extrapolation(zero: NDArray, residual: NDArray, following: NDArray) -> NDArray:
+    """Return SQUAREM's leap from a point, its residual and that after one step.
+
+    theta - 2 a r + a^2 v with the residual r, its change v and a = -|r| / |v|.
+    """
+    change = following - residual
+    size = max(np.linalg.norm(change), np.finfo(float).tiny)
+    step = max(1.0, np.linalg.norm(residual) / size)
+    return zero + 2 * step * residual + step**2 * change
+
+
+def mixed(residuals: list[NDArray], images: list[NDArray], rcond: float):
+    """Return sum_i a_i g(x_i) with weights of sum 1 that make the residual least.
+
+    And the weights of the differences between successive images that lead there.
+    """
+    change = np.diff(residuals, axis=0).T
+    weight = np.linalg.lstsq(change, residuals[-1], rcond=rcond)[0]
+    return images[-1] - np.diff(images, axis=0).T @ weight, weight
 
 
 class AndersonMixing:
@@ -113,9 +174,8 @@ class AndersonMixing:
         self._images = [*self._images[-MEMORY:], image]
         if len(self._residuals) == 1:
             return image
-        change = np.diff(self._residuals, axis=0).T
-        weight = np.linalg.lstsq(change, residual, rcond=1e-6)[0]
+        leap, weight = mixed(self._residuals, self._images, 1e-6)
         if np.abs(weight).sum() > MOST_WEIGHT:
             self._residuals, self._images = [], []
             return image
-        return image - np.diff(self._images, axis=0).T @ weight
+        return leap

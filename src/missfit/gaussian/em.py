@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.gaussian.acceleration import squarem
+from missfit.gaussian.acceleration import climb
 from missfit.gaussian.completion import (
     CovarianceLaw,
     PrecisionLaw,
@@ -207,12 +207,9 @@ def accelerated_em(
     max_iter: int,
     tol: float,
 ) -> GaussianFit:
-    """EM with SQUAREM steps (Varadhan and Roland 2008) and a monotone guard.
+    """EM with the leaps of `acceleration.climb`, in the mean and log covariance.
 
-    Two EM steps give a direction r and its change v; the extrapolation
-    theta - 2 a r + a^2 v with a = -|r| / |v|, in the mean and the logarithm of the
-    covariance, is kept if the log-posterior there is no lower. Stops once a cycle gains
-    less than ``tol`` per row.
+    Stops once three steps gain less than ``tol`` per row.
     """
 
     def step(law):
@@ -224,12 +221,12 @@ def accelerated_em(
     def unpack(vector, like):
         return _unpack(vector, data.n_columns)
 
-    climb = squarem(
+    ended = climb(
         step, start, (_pack, unpack), max_iter=max_iter, least_gain=tol * data.n_rows
     )
-    mean, cov = climb.point
+    mean, cov = ended.point
     log_likelihood = e_step(data, mean, cov).log_likelihood
-    return GaussianFit(mean, cov, climb.n_iter, climb.converged, log_likelihood)
+    return GaussianFit(mean, cov, ended.n_iter, ended.converged, log_likelihood)
 
 
 def _pack(law):

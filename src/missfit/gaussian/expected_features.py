@@ -8,12 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.gaussian.conditional import (
-    ScaledGaussian,
-    condition,
-    missing_given_mask,
-    probit_posterior,
-)
+from missfit.gaussian.conditional import ScaledGaussian, condition
+from missfit.gaussian.probit import missing_given_mask, probit_posterior
 from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
 

@@ -107,7 +107,13 @@ class HeldFit(NamedTuple):
 
 
 def few_rows_fit(
-    data: GaussianData, n_features: int, floor: float, *, max_iter: int, tol: float
+    data: GaussianData,
+    n_features: int,
+    floor: float,
+    start: tuple[NDArray, NDArray] | None = None,
+    *,
+    max_iter: int,
+    tol: float,
 ) -> HeldFit:
     """Fit a Gaussian of (X, y) to few rows for each feature.
 
@@ -116,7 +122,8 @@ def few_rows_fit(
     3. EM of both from there, under the two strengths.
 
     Where a step of EM would take more than `MOST_WORK`, the law of X is the pulled
-    correlation of the pairs of observed values instead, and 2. ends it.
+    correlation of the pairs of observed values instead, and 2. ends it. ``start`` is a
+    mean and covariance of (X, y) near those looked for, where they are known.
     """
     d = n_features
     pull = pull_of_covariance(data, d)
@@ -126,9 +133,8 @@ def few_rows_fit(
     by_em = work_of_a_step(data) <= MOST_WORK
     if by_em:
         apart = PenalisedGaussian(d, pull.rows, floor, slope_rows=np.inf, silent=silent)
-        alone = accelerated_em(
-            data, apart, (alone.mean, alone.cov), max_iter=max_iter, tol=tol
-        )
+        begin = (alone.mean, alone.cov) if start is None else _y_apart(*start, d)
+        alone = accelerated_em(data, apart, begin, max_iter=max_iter, tol=tol)
     strength, law, log_likelihood = _with_regression(data, alone, d, floor)
     model = PenalisedGaussian(d, pull.rows, floor, slope_rows=strength, silent=silent)
     if not by_em:
@@ -138,6 +144,13 @@ def few_rows_fit(
     steps = fit.n_iter + alone.n_iter
     done = fit.converged and alone.converged
     return HeldFit(fit._replace(n_iter=steps, converged=done), model, by_em)
+
+
+def _y_apart(mean: NDArray, cov: NDArray, d: int) -> tuple[NDArray, NDArray]:
+    """Return a law of (X, y) in which y has no covariances with X."""
+    cov = cov.copy()
+    cov[:d, d:] = cov[d:, :d] = 0.0
+    return mean, cov
 
 
 def work_of_a_step(data: GaussianData) -> float:

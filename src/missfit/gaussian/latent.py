@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from missfit.gaussian.acceleration import squarem
-from missfit.gaussian.conditional import (
-    ScaledGaussian,
-    condition,
-    inverse_mills,
-    observed_log_density,
+from missfit.gaussian.acceleration import climb
+from missfit.gaussian.completion import (
+    Completion,
+    PrecisionLaw,
+    complete,
+    completed_sums,
 )
 from missfit.gaussian.covariances import log_of_positive, power_of_e
 from missfit.gaussian.em import PRIOR_ROWS
-from missfit.moments.blocks import blocks
-from missfit.moments.patterns import group_rows
+from missfit.gaussian.pattern_chunks import PatternChunk, chunks_of_rows
+from missfit.gaussian.probit import inverse_mills
 
 # Pseudo-rows of standard features whose latent target is 0: they keep the slopes finite
 # where the classes are separated, and move those of 500 rows by less than their error.
@@ -26,20 +26,18 @@ SLOPE_ROWS = 0.3
 
 
 class LatentRows(NamedTuple):
-    """Rows in standard units: features, signs of the latent target, weights."""
+    """Rows in standard units, in chunks of patterns, and the signs of their labels."""
 
-    Z: NDArray[np.float64]
-    sign: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    patterns: NDArray[np.bool_]
-    pattern: NDArray[np.intp]
+    chunks: list[PatternChunk]
+    signs: list[NDArray[np.float64]]
+    n_rows: float  # the sum of their weights
 
     @classmethod
     def of(cls, Z: NDArray, label: NDArray[np.bool_], weight: NDArray) -> LatentRows:
         """Group the rows by what they miss."""
-        groups = group_rows(np.isnan(Z))
+        chunks, rows = zip(*chunks_of_rows(Z, weight), strict=True)
         sign = np.where(label, 1.0, -1.0)
-        return cls(Z, sign, weight, groups.patterns, groups.pattern_of_row())
+        return cls(list(chunks), [sign[some] for some in rows], float(weight.sum()))
 
 
 class LatentLaw(NamedTuple):
@@ -69,22 +67,25 @@ def latent_em(
 ) -> LatentFit:
     """Maximise sum log N(x_obs) + log Phi(s lin / tau), plus a small prior, by EM.
 
-    Steps as in `_step`, with SQUAREM's leaps. ``more_rows`` is the number of further
-    pseudo-rows, as in `missfit.moments.ridge.pseudo_rows`; stops once a cycle of three
-    steps gains less than ``tol`` per row.
+    Steps as in `_sums`, with the leaps of `acceleration.climb`. ``more_rows`` is the
+    number of further pseudo-rows, as in `missfit.moments.ridge.pseudo_rows`; stops once
+    three steps gain less than ``tol`` per row.
     """
+    prior = PRIOR_ROWS + more_rows, SLOPE_ROWS + more_rows
 
     def step(law: LatentLaw):
-        return _step(rows, law, PRIOR_ROWS + more_rows, SLOPE_ROWS + more_rows)
+        sums = latent_sums(rows, law)
+        after = _maximum(sums, law.mean, rows.n_rows, *prior)
+        return after, sums.log_likelihood + _log_prior(law, *prior)
 
     def unpack(vector: NDArray, like: LatentLaw) -> LatentLaw:
         d = len(like.mean)
         cov = power_of_e(vector[d : d + d * d].reshape(d, d))
         return LatentLaw(vector[:d], cov, float(vector[-d - 1]), vector[-d:])
 
-    least = tol * rows.weight.sum()
-    climb = squarem(step, start, (_pack, unpack), max_iter=max_iter, least_gain=least)
-    return LatentFit(climb.point, climb.n_iter, climb.converged)
+    least = tol * rows.n_rows
+    ended = climb(step, start, (_pack, unpack), max_iter=max_iter, least_gain=least)
+    return LatentFit(ended.point, ended.n_iter, ended.converged)
 
 
 def _pack(law: LatentLaw) -> NDArray[np.float64]:
@@ -92,104 +93,81 @@ def _pack(law: LatentLaw) -> NDArray[np.float64]:
     return np.concatenate(parts)
 
 
-def _step(rows: LatentRows, law: LatentLaw, prior_rows: float, slope_rows: float):
-    """Return the law after one EM step, and the height of the given one.
+class LatentSums(NamedTuple):
+    """Expected sums over rows of (X - mean, y*) and of its products."""
+
+    first: NDArray[np.float64]  # (d + 1,)
+    second: NDArray[np.float64]  # (d + 1, d + 1)
+    log_likelihood: float
+
+
+def latent_sums(rows: LatentRows, law: LatentLaw) -> LatentSums:
+    """Return what the E step expects.
 
     With E = E[X | x_obs], V = Cov(X_u | x_obs), tau^2 = 1 + b_u'V b_u, lin = b0 + b'E,
-    a = s lin / tau and r = phi(a) / Phi(a)::
+    a = s lin / tau, r = phi(a) / Phi(a), g = V b_u / tau^2 and e = s tau r::
 
-        E[y*] = lin + s tau r                    Var[y*] = tau^2 (1 - r (a + r))
-        E[X_u] = E_u + g (E[y*] - lin)           g = V b_u / tau^2
-        Cov[X_u] = V - g g' (tau^2 - Var[y*])    Cov[X_u, y*] = g Var[y*]
-
-    The M step lets the noise of y* be free and rescales it to 1 afterwards, which is
-    the same maximum and arrives sooner (parameter expansion: Liu, Rubin and Wu 1998).
+        E[y*] = lin + e                    E[y*^2] = lin^2 + lin e + tau^2
+        E[X] = E + g e                     E[X y*] = E lin + E e + g tau^2
+        E[X X'] = E E' + V + (E g' + g E') e - g g' lin e
     """
-    d, n = len(law.mean), rows.weight.sum()
-    parts = _pattern_parts(rows, law)
-    points = np.empty((len(rows.Z), d + 1))
-    points[:, :d] = _expected_features(rows, law, parts.slopes)
-    linear = law.intercept + points[:, :d] @ law.slope
-    tau = np.sqrt(parts.left)[rows.pattern]
-    a = rows.sign * linear / tau
-    r = inverse_mills(a)
-    surprise = rows.sign * tau * r
-    points[:, d] = linear + surprise
-    points[:, :d] += parts.gain[rows.pattern] * surprise[:, None]
-    spread = tau**2 * np.maximum(1 - r * (a + r), 0.0)
-    second = _second_moments(parts, _sums(rows, rows.weight * spread))
-    standard = ScaledGaussian(np.zeros(d), np.ones(d), law.mean, law.cov)
-    density = observed_log_density(standard, rows.Z, rows.patterns, rows.pattern)
-    height = rows.weight @ (density + log_ndtr(a))
-    after = _maximum(points, rows.weight / n, second / n, n, prior_rows, slope_rows)
-    return after, float(height + _log_prior(law, prior_rows, slope_rows))
+    d = len(law.mean)
+    gaussian = PrecisionLaw.of_cov(law.cov)
+    first, second, height = np.zeros(d + 1), np.zeros((d + 1, d + 1)), 0.0
+    for chunk, sign in zip(rows.chunks, rows.signs, strict=True):
+        completion = complete(chunk, law.mean, gaussian)
+        part = _chunk_sums(chunk, completion, sign, law)
+        first += part.first
+        second += part.second
+        height += part.log_likelihood
+    return LatentSums(first, (second + second.T) / 2, height)
 
 
-class _PatternParts(NamedTuple):
-    """What an EM step needs of each pattern.
+def _chunk_sums(
+    chunk: PatternChunk, completion: Completion, sign: NDArray, law: LatentLaw
+) -> LatentSums:
+    d, E, root = len(law.mean), completion.filled, chunk.root  # each E times its root
+    gain, left = _gain(chunk, completion, law.slope)
+    tau = np.sqrt(left)[chunk.pattern_of_point]
+    linear = law.intercept + law.mean @ law.slope + (E @ law.slope) / root
+    a = sign * linear / tau
+    more = sign * tau * inverse_mills(a)  # e, by which y* is above what x_obs says
+    first, second = np.empty(d + 1), np.empty((d + 1, d + 1))
+    weight = root**2
+    total, inner = completed_sums(chunk, completion)
+    of_pattern = chunk.sum_points(weight * more)
+    first[:d] = total + of_pattern @ gain
+    first[d] = weight @ (linear + more)
+    cross = chunk.sum_points(root * more * E.T) @ gain
+    known = chunk.sum_points(weight * linear * more)
+    second[:d, :d] = inner + cross + cross.T - (known * gain.T) @ gain
+    second[:d, d] = (root * (linear + more)) @ E + (chunk.count * left) @ gain
+    second[d, :d] = second[:d, d]
+    second[d, d] = weight @ (linear * (linear + more)) + chunk.count @ left
+    height = completion.log_likelihood.sum() + weight @ log_ndtr(a)
+    return LatentSums(first, second, float(height))
 
-    ``slopes`` are those of E[X_u | x_obs], ``left`` is tau^2, ``gain`` is g, ``n_rows``
-    the weight of the rows, and ``inner`` is the sum of V over all rows.
+
+def _gain(chunk: PatternChunk, completion: Completion, slope: NDArray):
+    """Return g (b, d), with zeros where observed, and tau^2 (b,) of each pattern."""
+    b_mis = slope[chunk.missing]
+    pull = (completion.V @ b_mis[:, :, None])[:, :, 0]
+    left = 1 + (pull * b_mis).sum(axis=1)
+    gain = np.zeros((len(left), len(slope)))
+    np.put_along_axis(gain, chunk.missing, pull / left[:, None], axis=1)
+    return gain, left
+
+
+def _maximum(sums: LatentSums, mean, n: float, prior_rows: float, slope_rows: float):
+    """Return the law of the expected sums about a mean of X: the M step.
+
+    It lets the noise of y* be free and rescales it to 1 afterwards, which is the same
+    maximum and arrives sooner (parameter expansion: Liu, Rubin and Wu 1998).
     """
-
-    slopes: NDArray[np.float64]
-    left: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    n_rows: NDArray[np.float64]
-    inner: NDArray[np.float64]
-
-
-def _pattern_parts(rows: LatentRows, law: LatentLaw) -> _PatternParts:
-    n_patterns, d = rows.patterns.shape
-    count = _sums(rows, rows.weight)
-    slopes, left = np.empty((n_patterns, d, d)), np.empty(n_patterns)
-    gain, inner = np.empty((n_patterns, d)), np.zeros((d, d))
-    for block in blocks(n_patterns, d * d):
-        slopes[block], V = condition(law.cov, rows.patterns[block])
-        pull = V @ law.slope
-        left[block] = 1 + pull @ law.slope
-        gain[block] = pull / left[block][:, None]
-        inner += np.tensordot(count[block], V, axes=1)
-    return _PatternParts(slopes, left, gain, count, inner)
-
-
-def _sums(rows: LatentRows, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of a value over the rows of each pattern."""
-    return np.asarray(np.bincount(rows.pattern, values, len(rows.patterns)), float)
-
-
-def _expected_features(rows: LatentRows, law: LatentLaw, slopes: NDArray) -> NDArray:
-    """Return E[X | x_obs] of each row."""
-    values = np.empty_like(rows.Z)
-    for some in blocks(len(rows.Z), rows.Z.shape[1] ** 2):
-        index = rows.pattern[some]
-        hidden = rows.patterns[index]
-        gap = np.where(hidden, 0.0, rows.Z[some] - law.mean)
-        guess = law.mean + (slopes[index] @ gap[:, :, None])[:, :, 0]
-        values[some] = np.where(hidden, guess, rows.Z[some])
-    return values
-
-
-def _second_moments(parts: _PatternParts, spread: NDArray[np.float64]) -> NDArray:
-    """Return the sum of the covariances of (X, y*) over all rows.
-
-    ``spread`` is the sum of Var[y*] over the rows of each pattern.
-    """
-    d = parts.gain.shape[1]
-    second = np.empty((d + 1, d + 1))
-    known = parts.n_rows * parts.left - spread
-    second[:d, :d] = parts.inner - (parts.gain.T * known) @ parts.gain
-    second[:d, d] = second[d, :d] = spread @ parts.gain
-    second[d, d] = spread.sum()
-    return second
-
-
-def _maximum(points, share, second, n: float, prior_rows: float, slope_rows: float):
-    """Return the law of the expected moments: the M step."""
-    d = points.shape[1] - 1
-    centre = share @ points
-    gap = points - centre
-    cov = (share[:, None] * gap).T @ gap + second
+    d = len(mean)
+    centre = sums.first / n
+    cov = sums.second / n - np.outer(centre, centre)
+    centre[:d] += mean
     ridge = slope_rows / n * np.eye(d)
     slope = np.linalg.solve(cov[:d, :d] + ridge, cov[:d, d])
     noise = np.sqrt(cov[d, d] - 2 * slope @ cov[:d, d] + slope @ cov[:d, :d] @ slope)

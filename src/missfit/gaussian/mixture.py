@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from missfit.gaussian.acceleration import squarem
+from missfit.gaussian.acceleration import climb
 from missfit.gaussian.completion import PrecisionLaw, complete, completed_sums
 from missfit.gaussian.covariances import (
     at_least,
@@ -222,7 +222,7 @@ def accelerated_mixture(
     max_iter: int,
     tol: float,
 ) -> MixtureFit:
-    """EM with SQUAREM steps and a monotone guard, as `em.accelerated_em`."""
+    """EM with leaps and a monotone guard, as `em.accelerated_em`."""
 
     def step(law: MixtureLaw):
         expected = e_step(data, law)
@@ -232,16 +232,16 @@ def accelerated_mixture(
     def unpack(vector, like: MixtureLaw):
         return _unpack(vector, like, model.floor)
 
-    climb = squarem(
+    ended = climb(
         step, law, (_pack, unpack), max_iter=max_iter, least_gain=tol * data.n_rows
     )
-    last = e_step(data, climb.point)
+    last = e_step(data, ended.point)
     return MixtureFit(
-        climb.point,
+        ended.point,
         data.in_table_order(last.responsibility),
         float(last.log_likelihood),
-        climb.n_iter,
-        climb.converged,
+        ended.n_iter,
+        ended.converged,
     )
 
 

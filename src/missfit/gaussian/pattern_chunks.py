@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from missfit.moments.blocks import n_threads
 from missfit.moments.column_scales import ColumnScales, column_scales
 from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.patterns import group_rows
 
 # With fewer patterns, threads wait for each other more than they work: set when the
 # linear candidates of AutoRegressor were timed on tables of 75,000 rows (2 to 9 s).
@@ -91,6 +92,12 @@ class PatternPoints(NamedTuple):
     root: NDArray[np.float64]  # (p,)
     n_points: NDArray[np.intp]  # (b,) of each pattern
 
+    @classmethod
+    def of_rows(cls, values, weight, n_rows) -> PatternPoints:
+        """Return rows of patterns, NaN where missing, as points."""
+        root = np.sqrt(weight)
+        return cls(root[:, None] * np.nan_to_num(values, nan=0.0), root, n_rows)
+
 
 def _runs(n_points: NDArray[np.intp]) -> Iterator[Run]:
     ends = np.append(0, np.cumsum(n_points))
@@ -160,13 +167,11 @@ class GaussianData:
         return PatternPoints(flat, root.ravel(), np.full(len(index), q))
 
     def _row_points(self, moments, kept: _Kept, index) -> PatternPoints:
-        lengths = kept.n_rows[index]
-        before = np.cumsum(lengths) - lengths
-        rows = np.arange(lengths.sum()) + np.repeat(kept.start[index] - before, lengths)
+        rows = _consecutive(kept.start[index], kept.n_rows[index])
         values = np.hstack([moments.rows.X[rows], moments.rows.y[rows]])
-        values = np.nan_to_num((values - self.shift) / self.scale, nan=0.0)
-        root = np.sqrt(moments.rows.weight[rows])
-        return PatternPoints(root[:, None] * values, root, lengths)
+        values = (values - self.shift) / self.scale
+        weight = moments.rows.weight[rows]
+        return PatternPoints.of_rows(values, weight, kept.n_rows[index])
 
     def in_table_order(self, parts: list[NDArray]) -> NDArray:
         """Join one array over the patterns of each chunk to one over the table's."""
@@ -207,6 +212,41 @@ class _Kept(NamedTuple):
             starts[:-1],
             np.diff(starts),
         )
+
+
+def chunks_of_rows(Z: NDArray[np.float64], weight: NDArray[np.float64]):
+    """Yield chunks of patterns, all of whose rows are points, and their rows' numbers.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, k)
+        Rows in standard units, NaN where missing.
+    weight : ndarray of shape (n,)
+    """
+    groups = group_rows(np.isnan(Z))
+    n_missing = groups.patterns.sum(axis=1)
+    for u in np.unique(n_missing):
+        group = np.flatnonzero(n_missing == u)
+        group = group[np.argsort(groups.n_rows[group], kind="stable")]
+        size = np.maximum(4 * u * u, groups.n_rows[group] * Z.shape[1])
+        for index in _cut(group, size):
+            n_rows = groups.n_rows[index]
+            rows = groups.order[_consecutive(groups.starts[index], n_rows)]
+            points = PatternPoints.of_rows(Z[rows], weight[rows], n_rows)
+            of_pattern = np.repeat(np.arange(len(index)), n_rows)
+            count = np.bincount(of_pattern, weight[rows], len(index))
+            patterns = groups.patterns[index]
+            yield PatternChunk.of(index, patterns, count, points), rows
+
+
+def _consecutive(start: NDArray[np.intp], length: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return start, start + 1, ... of each length, one after another.
+
+    >>> _consecutive(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(length) - length
+    return np.arange(length.sum()) + np.repeat(start - before, length)
 
 
 def _cut(items: NDArray[np.intp], doubles: NDArray) -> list[NDArray[np.intp]]:

@@ -1,13 +1,21 @@
-"""Gaussian features under probit factors, without the error of an approximation."""
+"""Gaussian features under probit factors: Gaussian approximations, and exact laws.
+
+`probit_posterior` is expectation propagation, `probit_law` quasi-Monte-Carlo without
+its error.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 from scipy.stats import qmc
+
+from missfit.gaussian.conditional import condition
+from missfit.moments.patterns import group_rows
 
 
 class LinearLaw(NamedTuple):
@@ -73,7 +81,7 @@ def probit_law(
     numbers (Genz 1992); given U, x is Gaussian. The points are Sobol's, shifted at
     random for each row (Cranley and Patterson 1976), so that the errors of different
     rows are independent: they average out over rows, and the spread over rows shows
-    them. `gaussian.conditional.probit_posterior` is faster and approximate.
+    them. `probit_posterior` is faster and approximate.
 
     Parameters
     ----------
@@ -111,3 +119,142 @@ def _orthant_points(centre, root, rng: np.random.Generator, n_points: int):
         z[:, :, j] = -special.ndtri_exp(np.log1p(-w[:, :, j]) + log_tail)
     weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
     return z, weight / weight.sum(axis=1, keepdims=True)
+
+
+class ProbitPart(NamedTuple):
+    """Rows with u missing features, whose law is N(mean, cov) prod Phi(bias + slope x).
+
+    All arrays have a row's u missing features along their other axes.
+    """
+
+    rows: NDArray[np.intp]
+    missing: NDArray[np.intp]
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    slope: NDArray[np.float64]
+
+
+def missing_given_mask(
+    X: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    slope: NDArray[np.float64],
+) -> Iterator[ProbitPart]:
+    """Law of the missing features of each row given the observed ones and the mask.
+
+    The features are N(mean, cov) and missing with probability Phi(bias_j + slope_j x).
+    The masking of observed features says nothing more once they are known, so that only
+    the factors of the missing ones are left.
+    """
+    mask = np.isnan(X)
+    groups = group_rows(mask)
+    index = groups.pattern_of_row()
+    maps, residual = condition(cov, groups.patterns)
+    centred = np.where(mask, 0.0, X - mean)
+    prior = mean + np.einsum("nij,nj->ni", maps[index], centred)
+    n_missing = mask.sum(axis=1)
+    for u in range(1, mask.shape[1] + 1):
+        rows = np.flatnonzero(n_missing == u)
+        if len(rows):
+            mis = np.nonzero(mask[rows])[1].reshape(len(rows), u)
+            yield ProbitPart(
+                rows,
+                mis,
+                np.take_along_axis(prior[rows], mis, axis=1),
+                residual[index[rows, None, None], mis[:, :, None], mis[:, None, :]],
+                bias[mis],
+                slope[mis],
+            )
+
+
+class ProbitPosterior(NamedTuple):
+    """Gaussian approximation of the law of `probit_posterior`."""
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    n_sweeps: int
+
+
+def probit_posterior(
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    *,
+    tol: float = 1e-10,
+    max_sweeps: int = 100,
+) -> ProbitPosterior:
+    """Mean and covariance of the law N(x; mean, cov) prod_j Phi(bias_j + slope_j x_j).
+
+    Expectation propagation, batched over rows: each factor Phi is replaced by a
+    Gaussian site of precision tau_j and shift nu_j. With the cavity N(mu, v) of
+    coordinate j (the current law without site j)::
+
+        r = (bias + slope mu) / sqrt(1 + slope^2 v),  rho = phi(r) / Phi(r)
+        g = slope rho / sqrt(1 + slope^2 v)
+        kappa = slope^2 rho (r + rho) / (1 + slope^2 v)
+        tau = kappa / (1 - kappa v),  nu = mu tau + g (1 + v tau)
+
+    followed by a rank-one update of the law. ``cov`` is never inverted, so it may be
+    singular. The factors are log-concave, so that the sweeps need no damping.
+
+    Exact for one factor. For several the mean is accurate and the variances are off in
+    either direction where coordinates are strongly correlated and slopes steep, in
+    standard deviations: at correlation 0.9 that of the sum of two coordinates is 8 %
+    too small at slope 3, 13 % at slope 10 (a third for the sum of eight); that of
+    x_1 - x_2 at correlation -0.8 is 4 % too large at slope 12.
+    `probit_law` has no such error and takes longer.
+
+    Parameters
+    ----------
+    mean, bias, slope : ndarray of shape (n, k)
+    cov : ndarray of shape (n, k, k)
+    tol : float
+        Sweeps stop once no mean moves by more than ``tol`` prior standard deviations.
+    max_sweeps : int
+    """
+    mean, cov = mean.copy(), cov.copy()
+    n_rows, n_coordinates = mean.shape
+    diagonal = np.arange(n_coordinates)
+    scale = np.sqrt(cov[:, diagonal, diagonal]) + np.finfo(float).tiny
+    tau, nu = np.zeros_like(mean), np.zeros_like(mean)
+    sweep = 0
+    while sweep < max_sweeps and n_rows:
+        sweep += 1
+        before = mean.copy()
+        for j in range(n_coordinates):
+            new_tau, new_nu = probit_site(
+                mean[:, j], cov[:, j, j], tau[:, j], nu[:, j], bias[:, j], slope[:, j]
+            )
+            more_tau, more_nu = new_tau - tau[:, j], new_nu - nu[:, j]
+            column = cov[:, :, j].copy()
+            gain = 1.0 / (1.0 + more_tau * column[:, j])
+            mean += ((more_nu - more_tau * mean[:, j]) * gain)[:, None] * column
+            cov -= (more_tau * gain)[:, None, None] * (
+                column[:, :, None] * column[:, None, :]
+            )
+            tau[:, j], nu[:, j] = new_tau, new_nu
+        if (np.abs(mean - before) <= tol * scale).all():
+            break
+    return ProbitPosterior(mean, cov, sweep)
+
+
+def probit_site(mean, variance, tau, nu, bias, slope):
+    """Return the site (tau, nu) that matches the moments of a coordinate's factor."""
+    rest = 1.0 - tau * variance
+    v = variance / rest
+    mu = (mean - nu * variance) / rest
+    spread = 1.0 + slope**2 * v
+    r = (bias + slope * mu) / np.sqrt(spread)
+    rho = inverse_mills(r)
+    # rho (r + rho) lies in (0, 1); rounding must not push it out in the far tail
+    kappa = slope**2 / spread * np.clip(rho * (r + rho), 0.0, 1.0)
+    new_tau = kappa / (1.0 - kappa * v)
+    return new_tau, mu * new_tau + slope * rho / np.sqrt(spread) * (1.0 + v * new_tau)
+
+
+def inverse_mills(r):
+    """Return phi(r) / Phi(r), by the scaled erfc: right in both tails."""
+    return np.sqrt(2.0 / np.pi) / special.erfcx(-r / np.sqrt(2.0))

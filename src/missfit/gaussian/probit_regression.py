@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, logsumexp, ndtri
 
-from missfit.gaussian.conditional import inverse_mills
 from missfit.gaussian.expected_features import ExpectedFeatures
+from missfit.gaussian.probit import inverse_mills
 
+RULED_OUT = -50.0  # the evidence for a component that x has ruled out
 RARE = 1e-9  # no label is held to be rarer than this at the start
 
 
@@ -47,6 +48,16 @@ def log_shares(
     """
     terms = _terms(parts, [_index(part, law, sign) for part in parts], len(sign))
     return logsumexp(terms, axis=1)
+
+
+def evidence(
+    parts: Sequence[ExpectedFeatures], law: LatentRegression, sign: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return log P(the sign | component k) of each row, where x does not rule k out."""
+    found = np.full((len(sign), len(parts)), RULED_OUT)
+    for k, part in enumerate(parts):
+        found[part.rows, k] = log_ndtr(_index(part, law, sign).value)
+    return found
 
 
 def _terms(parts, indices: list[_Index], n: int) -> NDArray[np.float64]:

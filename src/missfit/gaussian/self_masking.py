@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.gaussian.acceleration import AndersonMixing
-from missfit.gaussian.conditional import inverse_mills, probit_site
 from missfit.gaussian.covariances import (
     at_least,
     inverse_of_positive,
@@ -26,6 +25,7 @@ from missfit.gaussian.covariances import (
     regression_slopes,
 )
 from missfit.gaussian.em import ExpectedMoments, PenalisedGaussian
+from missfit.gaussian.probit import inverse_mills, probit_site
 from missfit.moments.blocks import blocks, n_threads
 
 # Of the site updates, all coordinates of a row at once: the value of a prototype that

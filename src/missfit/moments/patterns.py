@@ -9,6 +9,7 @@ order of the integers that the paper's authors number their patterns by.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +116,18 @@ def pattern_keys(patterns: NDArray[np.bool_]) -> NDArray[np.bytes_]:
     # numpy strips trailing zero bytes of a string, but all have one width: distinct
     # patterns stay distinct.
     return packed.view(f"S{packed.shape[1]}")[:, 0]
+
+
+def unpacked_patterns(keys: Iterable[bytes], n_features: int) -> NDArray[np.bool_]:
+    r"""Return the patterns of keys, one bit for each of so many features.
+
+    >>> unpacked_patterns([b"", b"\x80"], 2).astype(int).tolist()
+    [[0, 0], [1, 0]]
+    """
+    width = -(-n_features // 8)
+    packed = b"".join(key.ljust(width, b"\0") for key in keys)
+    bits = np.frombuffer(packed, dtype=np.uint8).reshape(-1, width)
+    return np.unpackbits(bits, axis=1, count=n_features).astype(bool)
 
 
 def find_keys(table: NDArray[np.bytes_], keys: NDArray[np.bytes_]) -> NDArray[np.intp]:

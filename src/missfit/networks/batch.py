@@ -41,7 +41,7 @@ def fit_many(
 
     Parameters
     ----------
-    models : list of MLP or NeuMiss
+    models : list of MLP, NeuMiss, MLPClassifier or NeuMissClassifier
     tables : list of (X, y) or (X, y, sample_weight)
     verbose : bool
         Show progress on stderr.
@@ -101,7 +101,7 @@ class Batch:
     ----------
     kind : Kind
     jobs : list of Job
-    models : list of MLP or NeuMiss
+    models : list of networks
         What is to become fitted, by the position of the jobs.
     first_row : int ndarray
         Where the rows of each job begin, in its first view.

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from missfit.estimators import (
     EMLR,
     ConditionalImputedLogistic,
+    ConformalClassifier,
     EMProbit,
     PatternClassifier,
     PatternMixtureLR,
@@ -19,9 +20,9 @@ from missfit.estimators import (
 from missfit.estimators.classes import CERTAIN
 from missfit.estimators.links import LEAST_NOISE, RARE, FittedLink
 from missfit.gaussian.conditional import ScaledGaussian
+from missfit.onnx_export.distributions import expit, ndtr
 from missfit.onnx_export.gaussian_law import conditional
 from missfit.onnx_export.graph import Graph, Value
-from missfit.onnx_export.normal_law import ndtr
 from missfit.onnx_export.problems import ExportError, no_export_of
 from missfit.onnx_export.rows import Rows
 from missfit.onnx_export.targets import predicted
@@ -31,6 +32,15 @@ from missfit.onnx_export.targets import predicted
 def probabilities(model: Any, rows: Rows) -> Value:
     """Return the probability of each class of a fitted classifier, (n, K)."""
     raise no_export_of(model)
+
+
+@probabilities.register
+def _(model: ConformalClassifier, rows: Rows) -> Value:
+    inner = probabilities(model.estimator_, rows)
+    if len(model.estimator_.classes_) == len(model.classes_):
+        return inner
+    place = np.searchsorted(model.classes_, model.estimator_.classes_)
+    return inner @ np.eye(len(model.classes_))[place]  # 0 for those it has not seen
 
 
 @probabilities.register
@@ -44,7 +54,7 @@ def _(model: ConditionalImputedLogistic, rows: Rows) -> Value:
         return rows.graph.node("Softmax", scores, axis=-1)
     variance = found.variance.reshaped(0, 1)
     flatter = 1.0 / rows.graph.node("Sqrt", 1.0 + np.pi / 8 * variance)
-    return both_shares(rows.graph, rows.graph.node("Sigmoid", flatter * scores))
+    return both_shares(rows.graph, expit(flatter * scores))
 
 
 @probabilities.register
@@ -57,7 +67,7 @@ def _(model: EMProbit, rows: Rows) -> Value:
         mean = found.mean.reshaped(0, 1) + (intercept + coef @ law.shift)
         tau = rows.graph.node("Sqrt", found.variance.reshaped(0, 1) + 1.0)
         shares.append(ndtr(mean / tau))
-    return _normalised(rows.graph, rows.graph.joined(shares), len(shares))
+    return normalised(rows.graph, rows.graph.joined(shares), len(shares))
 
 
 @probabilities.register
@@ -65,12 +75,12 @@ def _(model: PatternClassifier, rows: Rows) -> Value:
     g = rows.graph
     if model._link_ is None:
         shares = _gaussian_shares(model, rows)
-        return _normalised(g, shares, len(np.atleast_1d(model.estimator_.intercept_)))
+        return normalised(g, shares, len(np.atleast_1d(model.estimator_.intercept_)))
     mean = predicted(model.estimator_, rows).mean
     scores = _link_scores(model._link_, mean, rows)
     if len(model.classes_) > 2:
         return g.node("Softmax", scores, axis=-1)
-    return both_shares(g, g.node("Sigmoid", scores))
+    return both_shares(g, expit(scores))
 
 
 def _link_scores(link: FittedLink, prediction: Value, rows: Rows) -> Value:
@@ -117,12 +127,20 @@ def _own_law(base: Any, law: ScaledGaussian) -> ScaledGaussian:
     return law
 
 
-def _normalised(g: Graph, shares: Value, n_shares: int) -> Value:
+def normalised(g: Graph, shares: Value, n_shares: int) -> Value:
     """Return probabilities that sum to one, from those of each class by itself."""
     if n_shares == 1:
         return both_shares(g, shares)
     shares = g.node("Max", shares, CERTAIN)
     return shares / (shares @ np.ones((n_shares, 1)))
+
+
+def shares_of_scores(scores: Value, classes: Any) -> Value:
+    """Return the probabilities of the log-odds of the second class, or of a softmax."""
+    if len(classes) > 2:
+        return scores.graph.node("Softmax", scores, axis=-1)
+    share = expit(scores)
+    return scores.graph.joined([1.0 - share, share])
 
 
 def both_shares(g: Graph, share: Value) -> Value:

@@ -12,12 +12,19 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from missfit.estimators import ConformalRegressor, TableEncoder
-from missfit.onnx_export import auto, chained, scikit_learn, self_masking, trees  # noqa: F401
+from missfit.estimators import ConformalClassifier, ConformalRegressor, TableEncoder
+from missfit.onnx_export import (  # noqa: F401 (their models have graphs from here on)
+    auto,
+    chained,
+    pattern_probit,
+    scikit_learn,
+    self_masking,
+    trees,
+)
 from missfit.onnx_export.classes import label_array, labels, probabilities
 from missfit.onnx_export.encoder import encoded
 from missfit.onnx_export.graph import Graph
-from missfit.onnx_export.intervals import interval
+from missfit.onnx_export.intervals import Seen, class_sets, interval
 from missfit.onnx_export.model_bytes import (
     Input,
     Output,
@@ -143,6 +150,12 @@ class _Source(NamedTuple):
     patterns: np.ndarray  # of the variables, as far as they are known
     said: dict[str, str]  # the name of the predictor, and of the target
 
+    def seen(self, rows: Rows) -> Seen:
+        """Return the patterns known, and the variable of each column of rows."""
+        if self.encoder is not None:
+            return Seen(self.patterns, self.encoder.variables_)
+        return Seen(self.patterns, np.arange(rows.n_features))
+
 
 def _source(model: Any) -> _Source:
     if isinstance(model, TableModel):
@@ -176,24 +189,30 @@ def _inputs(graph: Graph, source: _Source, dtype: str):
 def _outputs(source: _Source, rows: Rows) -> list[Output]:
     model = source.predictor
     if is_classifier(model):
-        shares = probabilities(model, rows)
-        kind = label_array(model.classes_).dtype.kind
-        label = Output("label", labels(model.classes_, shares), kind)
-        return [label, Output("probabilities", shares, "f", len(model.classes_))]
+        return _class_outputs(model, rows, source.seen(rows))
     conformal = isinstance(model, ConformalRegressor)
     found = predicted(model.estimator_ if conformal else model, rows)
     width = _n_targets(model, rows.n_features)
     outputs = [Output("prediction", _shaped(found.mean, width), "f", width)]
     if conformal:
-        variables = np.arange(rows.n_features)
-        if source.encoder is not None:
-            variables = source.encoder.variables_
-        known = source.patterns[:, variables]
-        ends = interval(model, rows, found.mean, known, variables)
-        outputs += [Output("lower", ends.lower), Output("upper", ends.upper)]
-    elif found.variance is not None:
-        spread = rows.graph.node("Sqrt", found.variance)
-        outputs.append(Output("std", _shaped(spread, width), "f", width))
+        ends = interval(model, rows, found.mean, source.seen(rows))
+        return [*outputs, Output("lower", ends.lower), Output("upper", ends.upper)]
+    if found.variance is None:
+        return outputs
+    spread = rows.graph.node("Sqrt", found.variance)
+    return [*outputs, Output("std", _shaped(spread, width), "f", width)]
+
+
+def _class_outputs(model: Any, rows: Rows, seen: Seen) -> list[Output]:
+    shares, n_classes = probabilities(model, rows), len(model.classes_)
+    kind = label_array(model.classes_).dtype.kind
+    outputs = [
+        Output("label", labels(model.classes_, shares), kind),
+        Output("probabilities", shares, "f", n_classes),
+    ]
+    if isinstance(model, ConformalClassifier):
+        sets = class_sets(model, rows, shares, seen)
+        outputs.append(Output("set", sets, "b", n_classes))
     return outputs
 
 

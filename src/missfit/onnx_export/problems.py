@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 CAN = (
-    "AutoRegressor, EMLR, ConditionalImputedLR, ConstantImputedLR, FactorizedLR, "
-    "ExpandedLR, PatternMixtureLR, SelfMaskedLR, MICELR, PartialPooling, "
-    "ConformalRegressor, PatternClassifier, EMProbit, ConditionalImputedLogistic, "
-    "scikit-learn's HistGradientBoostingRegressor, and pipelines of a TableEncoder "
-    "and one of these"
+    "AutoRegressor, AutoClassifier, EMLR, ConditionalImputedLR, ConstantImputedLR, "
+    "FactorizedLR, ExpandedLR, PatternMixtureLR, SelfMaskedLR, MICELR, PartialPooling, "
+    "ConditionalImputedLogistic, PatternClassifier, PatternProbit, EMProbit, "
+    "ConformalRegressor, ConformalClassifier, scikit-learn's "
+    "HistGradientBoostingRegressor and HistGradientBoostingClassifier, and pipelines "
+    "of a TableEncoder and one of these"
 )
 
 

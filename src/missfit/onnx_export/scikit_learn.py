@@ -1,4 +1,4 @@
-"""Graphs of the steps and regressions of scikit-learn that rivals are made of."""
+"""Graphs of what rivals are made of: steps and regressions of scikit-learn."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from missfit.onnx_export.classes import probabilities, shares_of_scores
+from missfit.onnx_export.graph import Value
 from missfit.onnx_export.problems import ExportError, no_export_of
 from missfit.onnx_export.rows import Rows
 from missfit.onnx_export.targets import Target, predicted
@@ -60,6 +62,21 @@ def _(model: Any, rows: Rows) -> Target:
 
 @predicted.register
 def _(model: Pipeline, rows: Rows) -> Target:
+    return predicted(model.steps[-1][1], _before_last(model, rows))
+
+
+@probabilities.register
+def _(model: Pipeline, rows: Rows) -> Value:
+    return probabilities(model.steps[-1][1], _before_last(model, rows))
+
+
+def _before_last(model: Pipeline, rows: Rows) -> Rows:
+    """Return the rows as the last step of a pipeline meets them."""
     for _, step in model.steps[:-1]:
         rows = rows if step in (None, "passthrough") else transformed(step, rows)
-    return predicted(model.steps[-1][1], rows)
+    return rows
+
+
+@probabilities.register
+def _(model: LogisticRegression, rows: Rows) -> Value:
+    return shares_of_scores(rows.x @ model.coef_.T + model.intercept_, model.classes_)

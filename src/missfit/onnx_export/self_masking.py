@@ -6,11 +6,12 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from missfit.estimators import SelfMaskedLR
+from missfit.onnx_export.distributions import inverse_mills
 from missfit.onnx_export.gaussian_law import conditional
 from missfit.onnx_export.graph import Value
-from missfit.onnx_export.normal_law import inverse_mills
 from missfit.onnx_export.rows import Rows
 from missfit.onnx_export.targets import Target, predicted
 
@@ -29,27 +30,48 @@ class _Curve(NamedTuple):
     slope: float
 
 
-@predicted.register
-def _(model: SelfMaskedLR, rows: Rows) -> Target:
+class MaskedLaw(NamedTuple):
+    """The law of the features given what is observed and what is not.
+
+    Of those with a value at fit, in standard units: mean (n, d) and covariance
+    (n, d, d), which has zeros where a feature is observed.
+    """
+
+    mean: Value
+    cov: Value
+
+    def moments(self, slopes: NDArray[np.float64]) -> tuple[Value, Value]:
+        """Return the mean and variance of slopes'X, (n, t), of one at a time."""
+        spreads = [self.cov.weighed(b).weighed(b).reshaped(-1, 1) for b in slopes]
+        g = self.mean.graph
+        return self.mean @ slopes.T, g.node("Max", g.joined(spreads), 0.0)
+
+
+def masked_law(model: SelfMaskedLR, rows: Rows) -> MaskedLaw:
+    """Return the law of the features of rows given the mask."""
     rows = rows.take(np.flatnonzero(model._used_))
     law, d = model._standard_, rows.n_features
     # the law of each missing feature given the observed ones, in standard units
     found = conditional(rows, [law], np.diag(1 / law.scale))
     mean, cov = found.mean.reshaped(0, d), found.covariance.reshaped(0, d, d)
-    bias, slope = model._curves_
-    curves = [_Curve(j, bias[j], slope[j]) for j in range(d) if slope[j] != 0]
-    if curves:
-        spread = rows.graph.node("Sqrt", found.variance.reshaped(0, d))
-        mean, cov = _given_mask(mean, cov, spread, curves, d)
+    curves = [
+        _Curve(j, float(bias), float(slope))
+        for j, (bias, slope) in enumerate(zip(*model._curves_, strict=True))
+        if slope != 0
+    ]
+    if not curves:
+        return MaskedLaw(mean, cov)
+    spread = rows.graph.node("Sqrt", found.variance.reshaped(0, d))
+    return MaskedLaw(*_given_mask(mean, cov, spread, curves, d))
+
+
+@predicted.register
+def _(model: SelfMaskedLR, rows: Rows) -> Target:
+    law = model._standard_
     coef = np.atleast_2d(model.coef_)[:, model._used_]
-    slopes = coef * law.scale
+    mean, variance = masked_law(model, rows).moments(coef * law.scale)
     offset = np.atleast_1d(model.intercept_) + coef @ law.shift
-    inner = [cov.weighed(b).weighed(b).reshaped(-1, 1) for b in slopes]  # b'Cb
-    left = (
-        rows.graph.node("Max", rows.graph.joined(inner), 0.0)
-        + model._residual_variance_
-    )
-    return Target(mean @ slopes.T + offset, left)
+    return Target(mean + offset, variance + model._residual_variance_)
 
 
 def _given_mask(

@@ -115,7 +115,7 @@ def _(model: PartialPooling, rows: Rows) -> Target:
 def _(model: PatternMixtureLR, rows: Rows) -> Target:
     laws, coef = [law for law, _ in model.laws()], np.atleast_2d(model.coef_)
     found = conditional(rows, laws, coef)
-    share = _component_shares(model, rows, found.log_density)
+    share = component_shares(model, rows, found.log_density)
     offset = np.atleast_1d(model.intercept_) + coef @ laws[0].shift
     weight = share.reshaped(0, 1, len(laws))
     mean = weight @ found.mean
@@ -125,7 +125,7 @@ def _(model: PatternMixtureLR, rows: Rows) -> Target:
     return Target(_first(mean, coef) + offset, _first(variance, coef))
 
 
-def _component_shares(model: PatternMixtureLR, rows: Rows, log_density: Value) -> Value:
+def component_shares(model: PatternMixtureLR, rows: Rows, log_density: Value) -> Value:
     """Return the probability of each component for each row, (n, K)."""
     prior = np.concatenate([model.responsibilities_, model.weights_[None]])
     certain = prior.max(axis=1, keepdims=True) >= 1 - CERTAIN

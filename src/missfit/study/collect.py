@@ -104,12 +104,12 @@ def _class_lines(finding: Finding) -> Iterator[str]:
         d = max(row[1] for row in part)
         n = max(row[2] for row in part if row[1] == d)
         yield f"{setting}, d = {d}, {n:,} training rows; test log-loss:"
-        yield f"  {'method':<22}{'mean':>10}{'above Bayes':>17}"
+        yield f"  {'method':<28}{'mean':>10}{'above Bayes':>14}"
         for _, _, _, method, loss, excess, *_ in (
             row for row in part if row[1:3] == (d, n)
         ):
             text = "" if excess is None else f"{excess:.4f}"
-            yield f"  {method:<22}{loss:>10.4f}{text:>17}"
+            yield f"  {method:<28}{loss:>10.4f}{text:>14}"
 
 
 def _lines(setting: str, part: Any) -> Iterator[str]:

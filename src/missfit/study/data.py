@@ -32,15 +32,16 @@ class Parts(NamedTuple):
     Attributes
     ----------
     X_train, y_train, X_test, y_test : ndarray
+        Targets are floats, and classes are whole numbers.
     bayes : ndarray of shape (n_test,) or (n_test, K), optional
         What the Bayes predictor predicts for the test rows, or the probabilities of the
         Bayes classifier, where they are known.
     """
 
     X_train: NDArray[np.float64]
-    y_train: NDArray[np.float64]
+    y_train: NDArray
     X_test: NDArray[np.float64]
-    y_test: NDArray[np.float64]
+    y_test: NDArray
     bayes: NDArray[np.float64] | None = None
 
 
@@ -74,7 +75,7 @@ class DataSet(ABC):
         return self.rows - int(np.ceil(TEST_SHARE * self.rows))
 
     @abstractmethod
-    def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def table(self) -> tuple[NDArray[np.float64], NDArray]:
         """Return X, NaN where missing, and y."""
 
     def bayes(self, X: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -117,7 +118,7 @@ class SimulatedDataSet(DataSet):
         known = self.rows in sizes and self.repetition < N_REPETITIONS
         return "published" if known else "drawn"
 
-    def table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def table(self) -> tuple[NDArray[np.float64], NDArray]:
         """Return X, NaN where missing, and y."""
         if self.kind == "published":
             return published_data(self.setting, self.d, self.repetition, self.rows)

@@ -19,6 +19,8 @@ from missfit.study.grid import Cell
 # factor of inputs times padded units (measured with 16 inputs: 16 microseconds with 16
 # units, 22 with 64 and 56 with 128).
 NETWORK_STEP = (12e-6, 1.5e-8)
+# Seconds of one layer of NeuMiss in such a step (d = 10, depth 10: 260 microseconds).
+LAYER_STEP = 25e-6
 EPOCHS = 270  # median until the paper's stopping rule (mixture1, d = 10, n = 75,000)
 BATCH_BYTES = 6 * 2**30  # memory of the tables of networks that train together
 OTHER = 2e-6  # seconds per row and feature of an estimator that is not known here
@@ -31,9 +33,9 @@ def cell_seconds(cell: Cell) -> float:
     patterns = min(2.0**d, n)
     data = 1e-8 * cell.data.rows * d
     if is_network(cell):
-        return data + _network_steps(cell) * (
-            NETWORK_STEP[0] + NETWORK_STEP[1] * 2 * d * bucket(network_units(cell))
-        )
+        units = 2 * d * bucket(network_units(cell))
+        step = NETWORK_STEP[0] + NETWORK_STEP[1] * units + LAYER_STEP * _depth(cell)
+        return data + _network_steps(cell) * step
     known = {
         "missfit.AutoClassifier": 20 + 5e-4 * n,
         "missfit.AutoRegressor": 8 + 2e-4 * n,
@@ -48,9 +50,17 @@ def cell_seconds(cell: Cell) -> float:
 def _network_steps(cell: Cell) -> float:
     """Count the steps of 3 weight decays on 3 folds, and of the fits on all rows."""
     n = cell.data.n
+    if _depth(cell):  # NeuMiss, with up to 5 weight decays and one fit on all rows
+        return (15 * 2 / 3 + 1) * max(4000, 20 * n / 200)
     if cell.method.parameter("preset") == "paper":
         return EPOCHS * (9 * 2 / 3 + 1) * n / 200
     return (9 * 2 / 3 + 3) * max(2500, 100 * n / 200)
+
+
+def _depth(cell: Cell) -> int:
+    """Return the layers of NeuMiss; 0 for other networks."""
+    depth = cell.method.parameter("depth", 0)
+    return depth if isinstance(depth, int) else 0
 
 
 def network_units(cell: Cell) -> int:

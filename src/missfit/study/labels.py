@@ -30,7 +30,7 @@ class LabelledDataSet(SimulatedDataSet):
         """Return the law of the rows and their classes."""
         return _law(self.setting, self.d, self.cut)
 
-    def table(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def table(self) -> tuple[NDArray[np.float64], NDArray]:
         """Return X, NaN where missing, and the classes 0, 1, ..."""
         X, y = super().table()
         return X, self.law().labels(y)

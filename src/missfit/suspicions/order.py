@@ -75,7 +75,8 @@ def time_order(look: Look, seed: int = 0) -> Found:
         hidden = what_is_hidden(look, order, seed)
         gap = hidden.shuffled - hidden.forward
         if order.is_sure or correlation >= STRONG or gap >= HIDDEN:
-            return Found([_suspicion(order, correlation, hidden)], order.rows)
+            found = _suspicion(order, correlation, is_alike, hidden)
+            return Found([found], order.rows)
     return Found([], None)
 
 
@@ -195,16 +196,30 @@ def _forward_r2(X: NDArray, y: NDArray, seed: int) -> float:
     return float(1 - error @ error / (spread @ spread)) if spread.any() else 0.0
 
 
-def _suspicion(order: Order, correlation: float, hidden: Hidden) -> Suspicion:
+def _suspicion(
+    order: Order, correlation: float, is_alike: bool, hidden: Hidden
+) -> Suspicion:
     in_order = f"in the order of {shown(order.name)}" if order.name else "of the table"
     reason = "" if order.name else " Are they in the order of time, or of groups?"
     names = (order.name,) if order.name else ()
     return Suspicion(
         "time",
         names,
-        f"neighbouring rows {in_order} have like targets (autocorrelation "
-        f"{correlation:.2f}).{reason} {_in_words(hidden)}",
+        f"{_likeness(in_order, correlation, is_alike)}{reason} {_in_words(hidden)}",
         Remedy("time", names),
+    )
+
+
+def _likeness(in_order: str, correlation: float, is_alike: bool) -> str:
+    """Say whether neighbours are alike."""
+    if not is_alike:
+        return (
+            f"the rows stand {in_order}, although neighbours do not have like targets "
+            f"(autocorrelation {correlation:.2f})."
+        )
+    return (
+        f"neighbouring rows {in_order} have like targets (autocorrelation "
+        f"{correlation:.2f})."
     )
 
 

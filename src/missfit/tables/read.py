@@ -36,6 +36,10 @@ ARROW = {
     ".arrow": "feather",
 }
 FORMATS = (*TEXT, *WORKBOOKS, *ARROW)
+SPREADSHEETS = {".xls": "an old Excel", ".xlsb": "a binary Excel"}
+SPREADSHEETS |= {".ods": "an OpenDocument", ".numbers": "a Numbers"}
+PANDAS = {".json": "json", ".dta": "stata", ".sav": "spss", ".sas7bdat": "sas"}
+PANDAS |= {".xpt": "sas", ".orc": "orc", ".h5": "hdf", ".pkl": "pickle"}
 
 
 class Stored(NamedTuple):
@@ -60,12 +64,28 @@ def stored(path: str | Path) -> Stored:
     kind = "csv" if text_suffix(path) else ARROW.get(suffix)
     kind = "workbook" if suffix in WORKBOOKS else kind
     if kind is None:
-        raise TableError(
-            f"{path}: the end of the name says no known format; rename it to one of "
-            f"{', '.join(FORMATS)}, or, for a packed text file, to one such as .csv.gz "
-            f"({', '.join(PACKED)})."
-        )
+        raise TableError(f"{path}: {_way_to_read(suffix)}")
     return Stored(kind, [path])
+
+
+def _way_to_read(suffix: str) -> str:
+    """Say how a file can be read whose name ends with none of the known formats."""
+    if suffix in SPREADSHEETS:
+        return (
+            f"{SPREADSHEETS[suffix]} workbook is not read; open it in a spreadsheet "
+            "program and save it as .xlsx, or as CSV."
+        )
+    if suffix in PANDAS:
+        return (
+            f"a {suffix} file is not read; save the table as CSV or Parquet. In "
+            f"Python, pandas.read_{PANDAS[suffix]} makes a frame of it, which "
+            "missfit.compare and missfit.fit_table take."
+        )
+    return (
+        f"the end of the name says no known format; rename it to one of "
+        f"{', '.join(FORMATS)}, or, for a packed text file, to one such as .csv.gz "
+        f"({', '.join(PACKED)})."
+    )
 
 
 class OpenTable(NamedTuple):
@@ -122,7 +142,7 @@ def read_table(
     path : str, Path or OpenTable
         By the end of its name: a text file (any of , ; tab | between values, decimal
         point or comma, in UTF-8, UTF-16 or cp1252, also packed as .gz, .bz2, .xz or
-        .zip), an Excel or OpenDocument workbook, Parquet or Feather; or a folder whose
+        .zip), an Excel workbook, Parquet or Feather; or a folder whose
         ``*.parquet`` files are read in the order of their names.
     options : ReadOptions, optional
         Encoding, sheet and marks of missing values, where they are known.

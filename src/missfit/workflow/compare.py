@@ -77,8 +77,10 @@ def advise(
     """Compare predictors on a table; write report.html and results.csv to a folder.
 
     Each finished fit is kept in the folder ``parts`` there, and the same call goes on
-    where an earlier one was stopped. An interrupt (`KeyboardInterrupt`) ends the
-    comparison, and the report is written of what is there, if there is anything.
+    where an earlier one was stopped. A comparison that comes to its end removes what
+    the folder holds of other tables and options. An interrupt (`KeyboardInterrupt`)
+    ends the comparison, and the report is written of what is there, if there is
+    anything.
 
     Parameters
     ----------
@@ -97,7 +99,6 @@ def advise(
     """
     start = monotonic()
     options, out = options or CompareOptions(), Path(out)
-    start = monotonic()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; give a folder.")
     options.check()
@@ -105,11 +106,12 @@ def advise(
     table = _table(data, target, options)
     tried = chosen_candidates(options, offer_of(table.classes))
     clock = Clock(options.seconds_for(*table.X.shape), start)
+    store = SavedFits(out / "parts")
     comparison, is_whole = interruptible(
         table,
         tried,
         replace(options, budget=clock.left),
-        store=SavedFits(out / "parts"),
+        store=store,
         on_start=on_start,
         on_trial=on_trial,
     )
@@ -127,6 +129,8 @@ def advise(
     page = table_report(comparison, diagnosis, code, origin=origin)
     write_page(out / "report.html", page)
     _write_results(out / "results.csv", comparison)
+    if is_whole:
+        store.forget_others()
     files = out / "report.html", out / "results.csv"
     return Advice(comparison, diagnosis, *files, is_whole)
 

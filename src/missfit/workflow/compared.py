@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from missfit.bayes import BayesClassifier, expected_target
 from missfit.comparison import CompareOptions, Comparison, compare_table, diagnose
 from missfit.comparison.offers import ALL_NAMES, offer_of
-from missfit.comparison.options import LEAST_ROWS
+from missfit.comparison.options import LEAST_ROWS, QUICK
 from missfit.comparison.own import check_names, own_candidates
 from missfit.comparison.scoreboard import score_frame
 from missfit.report.page import write_page
@@ -72,8 +72,8 @@ def compare(
         the number of folds; ``group`` is a column, or an array, of groups that stay
         together; ``time`` is a column, or an array, of times, and each fold is then
         predicted from the rows before it; ``n_jobs`` is the number of processes;
-        ``budget`` is the most seconds to take; see `missfit.comparison.CompareOptions`
-        for the others.
+        ``budget`` is the most seconds to take, and ``quick=True`` gives an answer in
+        less than a minute; see `missfit.comparison.CompareOptions` for the others.
         ``categorical`` and ``drop`` are lists of columns; see
         `missfit.tables.options.ReadOptions` for more on how a table is read.
 
@@ -103,6 +103,8 @@ def compare(
     group, time = options.pop("group", None), options.pop("time", None)
     if "cv" in options:
         options["n_folds"] = options.pop("cv")
+    if options.get("quick"):
+        options = QUICK | options
     settled = CompareOptions(
         reading=read_options(said),
         group=group if isinstance(group, str) else None,
@@ -268,7 +270,8 @@ class Compared:
             command="missfit.compare in Python",
             seconds=float(fits) + monotonic() - start,
         )
-        write_page(path, table_report(self.comparison, diagnosis, code, origin=origin))
+        told = {"origin": origin, "bayes": self.bayes}
+        write_page(path, table_report(self.comparison, diagnosis, code, **told))
         return path
 
     def _words(self) -> str:

@@ -82,8 +82,9 @@ def _with_target(data: Any, target: Any) -> tuple[Any, str]:
 def _target_values(target: Any) -> Any:
     """Return the values of a target: numbers, or labels of classes as they are."""
     if np.ma.isMaskedArray(target) and target.dtype.kind in "bUO":
-        labels = np.asarray(target.data, dtype=object)
-        return np.where(np.ma.getmaskarray(target), None, labels)
+        labels = np.array(target.data, dtype=object)
+        labels[np.ma.getmaskarray(target)] = None
+        return labels
     values = np.asarray(target)
     is_text = values.dtype.kind in "bUS" or (
         values.dtype.kind == "O"

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missfit.comparison.candidates import Candidate, choosing_forward
 from missfit.comparison.class_task import task_of
+from missfit.comparison.in_order import in_order
 from missfit.comparison.offers import Offer, offer_of
 from missfit.comparison.own import own_candidate, refuse_without_shares
 from missfit.estimators import (
@@ -25,6 +26,7 @@ from missfit.tables.training import TrainingTable
 from missfit.workflow.data import READING, read_options, refuse_unknown, training_table
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_file import TableModel
+from missfit.workflow.profile import Profile
 
 KNOWN = {*READING, "coverage", "group", "time", "random_state"}
 
@@ -93,7 +95,7 @@ def fit_table(
     table = training_table(data, target, options, group=group, time=time)
     has_time = table.time is not None
     chosen = _candidate(predictor, offer_of(table.classes))
-    chosen = choosing_forward(chosen) if has_time else chosen
+    chosen = choosing_forward(chosen) if has_time else in_order(table, chosen)
     named = [name for name in options.categorical if name in table.X.columns]
     encoder = TableEncoder(categorical=named, reading=table.reading)
     X = encoder.fit_transform(table.X)
@@ -111,7 +113,10 @@ def fit_table(
             X, _labels(table), groups=table.time if has_time else table.groups
         )
     missingness = Missingness.of(encoder.mask(X))
-    return TableModel(encoder, regressor, chosen.name, table.target, missingness)
+    profile = Profile.of(X, encoder)
+    return TableModel(
+        encoder, regressor, chosen.name, table.target, missingness, profile
+    )
 
 
 def _labels(table: TrainingTable) -> NDArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments.patterns import group_rows, pattern_keys
+from missfit.moments.patterns import group_rows, pattern_keys, unpacked_patterns
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,4 @@ class Missingness:
         >>> Missingness.of(mask).patterns(2).astype(int).tolist()
         [[0, 0], [1, 0]]
         """
-        width = -(-n_variables // 8)
-        packed = b"".join(key.ljust(width, b"\0") for key in sorted(self.keys))
-        bits = np.frombuffer(packed, dtype=np.uint8).reshape(-1, width)
-        return np.unpackbits(bits, axis=1, count=n_variables).astype(bool)
+        return unpacked_patterns(sorted(self.keys), n_variables)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import copy
 import io
-import zipfile
-import zlib
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +32,8 @@ from missfit.workflow.archive import (
     check_content,
     checked_header,
     packed,
+    short_reason,
+    skops_io,
 )
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_checks import (
@@ -43,6 +43,7 @@ from missfit.workflow.model_checks import (
 )
 from missfit.workflow.model_types import TRUSTED, portable
 from missfit.workflow.new_rows import new_rows
+from missfit.workflow.profile import Profile
 from missfit.writing import whole_file
 
 __all__ = [
@@ -54,7 +55,8 @@ __all__ = [
 ]
 
 FORMAT = "missfit model"
-VERSION = 4
+VERSION = 5
+READ = (4, 5)  # a file of version 4 has no profile of its table
 
 
 class ModelFileError(ValueError):
@@ -78,6 +80,8 @@ class TableModel:
         The name of the column that is predicted.
     missingness : Missingness
         Which variables were missing when the model was fitted.
+    profile : Profile, optional
+        What else is known of the table, for `missfit.workflow.watch`.
     """
 
     encoder: TableEncoder
@@ -85,6 +89,7 @@ class TableModel:
     predictor: str
     target: str
     missingness: Missingness
+    profile: Profile | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -261,6 +266,7 @@ class TableModel:
             "reading": self.reading.as_json(),
             "patterns": sorted(key.hex() for key in seen.keys),
             "patterns_seen_once": seen.n_single,
+            "profile": None if self.profile is None else self.profile.as_json(),
         }
 
 
@@ -280,7 +286,7 @@ def save_model(path: str | Path, model: TableModel) -> None:
     try:
         encoder = _without_reading(model.encoder)
         parts = {"encoder": encoder, "regressor": portable(model.regressor)}
-        content = packed(_skops().dumps(parts), header)
+        content = packed(skops_io().dumps(parts), header)
         _read(io.BytesIO(content))
     except ImportError:
         raise
@@ -314,8 +320,8 @@ def load_model(path: str | Path) -> TableModel:
             raise
         except Exception as error:  # whatever a strange file makes a reader raise
             raise ModelFileError(
-                f"{path} is not loaded: {_short(error)}. Copy it again, or write it "
-                "again with missfit fit."
+                f"{path} is not loaded: {short_reason(error)}. Copy it again, or "
+                "write it again with missfit fit."
             ) from error
 
 
@@ -338,7 +344,7 @@ def _read(file: BinaryIO) -> TableModel:
     _check_version(header)
     check_content(file, header, set(TRUSTED))
     file.seek(0)
-    parts = _skops().load(file, trusted=list(TRUSTED))
+    parts = skops_io().load(file, trusted=list(TRUSTED))
     model = _model(parts, header)
     check_predictions(model.regressor)
     return model
@@ -349,11 +355,11 @@ def _check_version(header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT:
         raise RefusedError(f"its format is {str(header.get('format'))[:80]!r}")
     version = header.get("version")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in READ:
         raise RefusedError(
             f"it has format version {str(version)[:20]}, written by missfit "
             f"{str(header.get('missfit'))[:20]}, and this missfit reads version "
-            f"{VERSION} (upgrade missfit to read a newer one)"
+            f"{' or '.join(map(str, READ))} (upgrade missfit to read a newer one)"
         )
 
 
@@ -372,29 +378,12 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
         int(header["patterns_seen_once"]),
     )
     predictor, target = str(header["predictor"]), str(header["target"])
-    model = TableModel(encoder, regressor, predictor, target, missingness)
+    profile = header.get("profile")
+    if profile is not None:
+        profile = Profile.from_json(profile, len(encoder.kinds_), missingness.n_rows)
+    model = TableModel(encoder, regressor, predictor, target, missingness, profile)
     for name, value in model.schema().items():
-        if header[name] != value and name != "patterns":
+        if header.get(name) != value and name != "patterns":
             raise RefusedError(f"the {name} of the header are not those of the model")
     check_counts(model)
     return model
-
-
-def _short(error: Exception) -> str:
-    """Return what an error says in one short line."""
-    text = " ".join(str(error).split())[:200].rstrip(".")
-    if isinstance(error, RefusedError):
-        return text
-    if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError)):
-        return f"it is truncated or damaged ({text})"
-    return f"it is damaged ({type(error).__name__}{': ' if text else ''}{text})"
-
-
-def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError(
-            'model files need skops: pip install "missfit[table]"'
-        ) from error
-    return skops.io

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,11 @@ class SavedFits:
         self.folder = folder
         self._known: dict[tuple[str, str, str], list[Fit]] = {}
         self._file: PartFile | None = None
+        self._place = folder
 
     def begin(self, comparison: Comparison) -> list[str]:
         """Read the fits of this very comparison; say what was found."""
-        place = self.folder / fingerprint(comparison)
+        place = self._place = self.folder / fingerprint(comparison)
         self._file = PartFile(place)
         for path in sorted(place.glob("part-*.jsonl")):
             for record in whole_records(_bytes_of(path)):
@@ -63,6 +65,17 @@ class SavedFits:
         if not self.folder.is_dir():
             return False
         return any(NAME.fullmatch(one.name) for one in self.folder.iterdir())
+
+    def forget_others(self) -> None:
+        """Remove the fits of other tables, options and versions.
+
+        Those of this comparison stay: the same command with a longer budget, or with
+        other candidates, goes on from them.
+        """
+        assert self._file is not None, "begin comes first"
+        for one in self.folder.iterdir():
+            if NAME.fullmatch(one.name) and one != self._place:
+                shutil.rmtree(one, ignore_errors=True)
 
     def load(self, one: Candidate, part: str) -> list[Fit] | None:
         """Return the fits of a candidate to a part of the table, None if unknown."""

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from missfit.estimators.calibration import ALL, TOO_FEW
 from missfit.moments.patterns import group_rows, pattern_keys
 from missfit.tables.column_reading import Misfits
-from missfit.tables.columns import shown
-from missfit.tables.reading import refuse_misfits
+from missfit.tables.columns import Column, shown
+from missfit.tables.reading import frame_columns, refuse_misfits
+from missfit.workflow.changes import Seen
 from missfit.workflow.model_file import TableModel
+from missfit.workflow.verdict import Verdict, verdict
 
+MOST_PATTERNS, MOST_LEVELS = 100_000, 1_000  # that are counted one by one
 LEAST_DRIFT = 0.1  # share of the rows; smaller changes are not worth a warning
 CERTAIN = 4.0  # standard errors from which a change is not taken for chance
 
@@ -32,36 +35,92 @@ class Watch:
     def __init__(self, model: TableModel):
         self.model = model
         self.n_rows = 0
-        self.count = np.zeros(len(model.columns), dtype=np.int64)
-        self.n_unseen = 0
-        self.levels: dict[str, set[str]] = {}
+        d = len(model.columns)
+        self.count = np.zeros(d, dtype=np.int64)  # missing, as the model meets it
+        self.patterns: Counter[bytes] = Counter()
+        self.levels: dict[str, Counter[str]] = {}
         self.misfits: dict[str, Misfits] = {}  # by column
         self.kinds: Counter[str] = Counter()  # what calibrated the intervals
+        self.limits = np.full((2, d), np.nan)
+        if model.profile is not None:
+            self.limits = model.profile.ranges()
+        self.beyond = np.zeros((2, d), dtype=np.int64)
+        self.ends = np.array([np.full(d, np.inf), np.full(d, -np.inf)])
 
     def see(
         self, frame: Any, X: NDArray[np.float64], misfits: Sequence[Misfits] = ()
     ) -> None:
         """Count the rows of a chunk: as they were read, as numbers, and what is odd."""
+        columns = [column for _, column in frame_columns(frame)]
+        self.see_columns(columns, X, misfits)
+
+    def see_columns(
+        self,
+        columns: Sequence[Column],
+        X: NDArray[np.float64],
+        misfits: Sequence[Misfits] = (),
+    ) -> None:
+        """Count rows that are taken apart already."""
         for one in misfits:
-            moved = one.after(self.n_rows)
+            moved = one.after(self.n_rows + 1)  # row 1 is the first below the header
             before = self.misfits.get(one.name)
             self.misfits[one.name] = before + moved if before else moved
         mask = self.model.encoder.mask(X)
-        groups = group_rows(mask)
-        keys = pattern_keys(groups.patterns).tolist()
-        seen = self.model.missingness.keys
-        unseen = np.array([key not in seen for key in keys], dtype=bool)
         self.n_rows += len(X)
         self.count += mask.sum(axis=0)
-        self.n_unseen += int(groups.n_rows[unseen].sum())
-        for name, levels in self.model.encoder.unknown_levels(frame).items():
-            self.levels.setdefault(name, set()).update(levels)
+        groups = group_rows(mask)
+        keys = pattern_keys(groups.patterns).tolist()
+        if len(self.patterns) < MOST_PATTERNS:
+            self.patterns.update(dict(zip(keys, groups.n_rows.tolist(), strict=True)))
+        for name, levels in self.model.encoder.unknown_counts(columns).items():
+            known = self.levels.setdefault(name, Counter())
+            if len(known) < MOST_LEVELS:
+                known.update(levels)
+        self._see_ends(X)
+
+    def _see_ends(self, X: NDArray[np.float64]) -> None:
+        """Count the values beyond those of the fit, and keep the furthest."""
+        first = np.unique(self.model.encoder.variables_, return_index=True)[1]
+        values = X[:, first]
+        low, high = self.limits
+        self.beyond += [(values < low).sum(axis=0), (values > high).sum(axis=0)]
+        self.ends[0] = np.fmin(self.ends[0], np.fmin.reduce(values, axis=0))
+        self.ends[1] = np.fmax(self.ends[1], np.fmax.reduce(values, axis=0))
+
+    @property
+    def n_unseen(self) -> int:
+        """Return the number of rows with a pattern never seen at fit."""
+        known = self.model.missingness.keys
+        return sum(n for key, n in self.patterns.items() if key not in known)
+
+    def seen(self) -> Seen:
+        """Return what the tests of `missfit.workflow.changes` compare."""
+        strange = np.zeros(len(self.count), dtype=np.int64)
+        for name, levels in self.levels.items():
+            strange[self.model.columns.index(name)] = sum(levels.values())
+        missing = self.count - strange
+        return Seen(
+            self.n_rows,
+            missing,
+            self.n_rows - missing,
+            self.patterns,
+            self.beyond,
+            self.ends,
+            self.levels,
+        )
+
+    def verdict(self) -> Verdict:
+        """Return what the changes mean for this model; it must have a profile."""
+        return verdict(self.model, self.seen())
 
     def warnings(self) -> Iterator[str]:
         """Yield what the user should know of these rows."""
-        yield from self._odd_values()
+        yield from self.odd_values()
         yield from self._new_levels()
-        yield from self._drift()
+        drift = list(self._drift())
+        yield from drift
+        if drift and self.model.profile is not None:
+            yield self.verdict().words()
         yield from self._weak_intervals()
 
     def refuse_misfits(self) -> None:
@@ -71,7 +130,8 @@ class Watch:
             n_observed = int(observed[self.model.columns.index(name)]) + one.n_rows
             refuse_misfits([one._replace(n_observed=n_observed)])
 
-    def _odd_values(self) -> Iterator[str]:
+    def odd_values(self) -> Iterator[str]:
+        """Yield what does not fit its column."""
         for name, one in self.misfits.items():
             yield (
                 f"column {shown(name)} has {one}, taken as missing: correct them, or "

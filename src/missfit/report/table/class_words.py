@@ -42,7 +42,7 @@ def baseline(comparison: Comparison) -> Baseline:
 def tiles(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return the scores that a reader looks for first."""
     score, base = comparison.scores[comparison.recommended], baseline(comparison)
-    auc = "not defined", "the rows that are tested have one class"
+    auc: tuple[str, str] = "not defined", "the rows that are tested have one class"
     if np.isfinite(score.auc):
         half = 1.96 * score.auc_error
         ends = f"{score.auc - half:.3f} to {min(score.auc + half, 1.0):.3f}"
@@ -54,7 +54,7 @@ def tiles(comparison: Comparison) -> list[tuple[str, str, str]]:
             f"{score.low:.3f} to {score.high:.3f}; the shares of the classes alone "
             f"have {base.log_loss:.3f}",
         ),
-        ("AUC", *auc),
+        ("AUC", auc[0], auc[1]),
         (
             "accuracy",
             f"{score.accuracy:.1%}",

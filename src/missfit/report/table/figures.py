@@ -198,11 +198,9 @@ def errors_by_count(
 def coverage(diagnosis: Diagnosis) -> Any:
     """Draw the actual coverage against the coverage that was asked for."""
     fig, ax = empty_figure(HALF, 3.6)
-    asked, actual = np.array(diagnosis.coverage).T
-    n_rows = sum(group[1] for group in diagnosis.coverage_by_count)
-    error = 1.96 * np.sqrt(asked * (1 - asked) / n_rows)
+    asked, actual, error = np.array(diagnosis.coverage).T
     ax.plot([0.4, 1], [0.4, 1], color=RIVAL, lw=1.2, ls=(0, (4, 3)))
-    ax.errorbar(asked, actual, error, fmt="o-", color=CHOSEN, capsize=2.5)
+    ax.errorbar(asked, actual, 1.96 * error, fmt="o-", color=CHOSEN, capsize=2.5)
     ax.set(xlabel="coverage asked", ylabel="coverage on new rows")
     return fig
 
@@ -212,14 +210,14 @@ def coverage_by_count(diagnosis: Diagnosis) -> Any:
     fig, ax = empty_figure(HALF, 3.6)
     groups = diagnosis.coverage_by_count
     share = np.array([group[2] for group in groups])
-    n_rows = np.array([group[1] for group in groups])
-    error = 1.96 * np.sqrt(0.09 / n_rows)
+    error = 1.96 * np.array([group[4] for group in groups])
     ax.axhline(0.9, color=RIVAL, lw=1.2, ls=(0, (4, 3)))
     ax.errorbar(range(len(groups)), share, error, fmt="o", color=CHOSEN, capsize=2.5)
     slant = SLANT if len(groups) > 6 else {}
     ax.set_xticks(range(len(groups)), [group[0] for group in groups], **slant)
     ax.set(xlabel="variables missing", ylabel="coverage, 90 % asked")
     ax.set_ylim(min(0.7, share.min() - 0.05), 1.02)
+    ax.margins(x=0.12)
     return fig
 
 

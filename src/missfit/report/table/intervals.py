@@ -34,13 +34,14 @@ def intervals_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
             figure(
                 figures.coverage(diagnosis),
                 "Coverage on new rows against what was asked. Bars are what chance "
-                "allows where the intervals keep their promise.",
+                "allows in 95 % of all tables where the intervals keep their promise: "
+                "the rows that calibrate are drawn, and so are those that are tested.",
                 name="coverage",
             ),
             figure(
                 figures.coverage_by_count(diagnosis),
-                "Coverage of 90 % intervals by the number of variables missing; bars "
-                "are what chance allows at 90 %.",
+                "Coverage of 90 % intervals by the number of variables missing. Bars "
+                "are what chance allows: one in twenty lies outside.",
                 name="coverage-by-count",
             ),
         ),
@@ -51,6 +52,6 @@ def intervals_section(comparison: Comparison, diagnosis: Diagnosis) -> Html:
                 Column("covered", ".1%"),
                 Column("median width", "number"),
             ],
-            groups,
+            [group[:4] for group in groups],
         ),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from numpy.typing import NDArray
+
 from missfit.comparison import Comparison, Diagnosis
 from missfit.report.page import Html, page
 from missfit.report.table.code import code_section
@@ -31,6 +33,7 @@ def table_report(
     code: str,
     *,
     origin: Provenance | None = None,
+    bayes: NDArray | None = None,
 ) -> str:
     """Return the page.
 
@@ -43,6 +46,8 @@ def table_report(
         `missfit.report.table.code.reproducing_code`.
     origin : Provenance, optional
         The file, the command and the versions, for a section at the end.
+    bayes : ndarray, optional
+        What the Bayes predictor predicts for the rows, where it is known.
     """
     import matplotlib
 
@@ -52,7 +57,7 @@ def table_report(
         parts = [
             suspicions_section(comparison.suspicions),
             recommendation_section(comparison, diagnosis),
-            scores_section(comparison),
+            scores_section(comparison, bayes),
             *_predictions(comparison),
             importance_section(comparison, diagnosis),
             missing_section(comparison),

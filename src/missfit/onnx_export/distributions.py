@@ -1,4 +1,7 @@
-"""The normal distribution in a graph: onnxruntime's Erf has float32 alone."""
+"""The normal and the logistic distribution in a graph, with all digits of float64.
+
+The Erf of onnxruntime has float32 alone, and its Sigmoid other last digits than scipy.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,15 @@ def ndtr(x: Value) -> Value:
     g = x.graph
     tail = 0.5 * g.node("Exp", -0.5 * (x * x)) * erfcx(g.node("Abs", x) / np.sqrt(2.0))
     return g.where(g.node("Less", x, 0.0), tail, 1.0 - tail)
+
+
+def expit(x: Value) -> Value:
+    """Return the logistic distribution function 1 / (1 + exp(-x)).
+
+    By this formula, as scipy computes it: the logit of a probability near 1 has few of
+    its digits, and both sides should lose the same.
+    """
+    return 1.0 / (1.0 + x.graph.node("Exp", -x))
 
 
 def inverse_mills(x: Value) -> Value:
