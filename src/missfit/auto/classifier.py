@@ -52,8 +52,9 @@ class AutoClassifier(AutoPredictor, NanClassifier):
         By default 5 shuffled folds, 3 from 5,000 rows on, in which every class has its
         share; groups are kept together. Otherwise as in `missfit.AutoRegressor`.
     time_budget : float, optional
-        Seconds after which no further candidate is begun. What was chosen is then
-        fitted to the end. The choice may differ from run to run.
+        Seconds for the whole fit. No candidate is begun that would, as far as those
+        before tell, leave too little time to fit the base to all rows; the reference is
+        fitted in any case. The choice may differ from run to run.
     random_state : int, RandomState or None
         Seed of the folds and of every candidate whose own ``random_state`` is None.
 
