@@ -145,13 +145,13 @@ class AutoClassifier(AutoPredictor, NanClassifier):
         return self._objective_.shares(self._guess(self._objective_, X))
 
     def _table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Table:
-        """Return the rows of weight > 0, with the classes numbered."""
+        """Return the rows, with the classes numbered."""
         rows = self._labelled_rows(X, y, sample_weight)
         n = len(rows.code)
         weight = np.ones(n) if rows.weight is None else effective_rows(rows.weight)
         objective = LogLoss(len(self.classes_), UNSEEN / n)
         groups = checked_groups(groups, rows.X)
-        return Table(rows.X, rows.code, weight, groups, objective).weighted()
+        return Table(rows.X, rows.code, weight, groups, objective)
 
     def _default_candidates(self, moments: PatternMoments) -> list[Any]:
         return default_classifiers(moments)

@@ -197,13 +197,13 @@ class AutoRegressor(AutoPredictor, NanRegressor):
         self._explanation_ = replace(why, reason=f"{why.reason} {said}")
 
     def _table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Table:
-        """Return the rows of weight > 0."""
+        """Return the rows."""
         X, y, sample_weight = named_columns(X, y, sample_weight)
         X, y = self._check_fit(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = effective_rows(check_weight(sample_weight, len(X)))
-        return Table(X, y, weight, checked_groups(groups, X)).weighted()
+        return Table(X, y, weight, checked_groups(groups, X))
 
     def _default_candidates(self, moments: PatternMoments) -> list[Any]:
         return default_regressors(moments)
