@@ -22,7 +22,9 @@ SETTINGS: tuple[dict[str, Any], ...] = (
 )
 LOOK_ROUNDS, LOOK_RATE = 40, 0.2  # as far as some 100 rounds at the rate of the fits
 LOOK_ROWS, MOST_LOOK_ROWS, ONE_IN = 4_000, 20_000, 5
-CLEARLY = 1.0  # paired standard errors ahead of the first setting
+# Paired standard errors ahead of the first setting. With 1, one of five folds of
+# star_math3 takes 15 leaves, where 31 lead over all of its held-out rows.
+CLEARLY = 2.0
 
 
 def set_by_a_look(
