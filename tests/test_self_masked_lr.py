@@ -13,7 +13,7 @@ from missfit import EMLR, SelfMaskedLR
 from missfit.bayes import BayesPredictor
 from missfit.gaussian.em import e_step
 from missfit.gaussian.pattern_chunks import GaussianData
-from missfit.gaussian.self_masking import RowData, SelfMaskedLaw
+from missfit.gaussian.self_masking import ObservedValues, RowData, SelfMaskedLaw
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.simulate import (
     MCARGaussian,
@@ -253,3 +253,39 @@ def test_the_curves_of_many_rows_lie_within_three_standard_errors(d):
     assert np.abs(z).max() < 3
     z = (model.masking_bias_ - law.bias) / model.masking_bias_error_
     assert np.abs(z).max() < 3
+
+
+def test_a_fit_from_one_nearby_ends_where_the_fit_from_afar_does():
+    X, y = published("selfmasked", 4).sample(3000, random_state=0)
+    X = np.column_stack([X, np.full(len(X), np.nan)])  # never observed in either
+    X[:1000, 0] = np.nan  # another share is missing in the part
+    part = SelfMaskedLR().fit(X[:1500] * 2.0, y[:1500])
+    afar = SelfMaskedLR(tol=1e-4, max_iter=300).fit(X, y)
+    near = SelfMaskedLR(tol=1e-4, max_iter=300).fit(X, y, near=part)
+    # no parameter moves by more than 1e-4 / sqrt(n) in a step, at a rate of .7 or so
+    np.testing.assert_allclose(near.masking_slope_, afar.masking_slope_, atol=1e-4)
+    np.testing.assert_allclose(near.predict(X), afar.predict(X), atol=1e-3)
+
+
+def test_values_within_a_step_count_as_one_without_a_trace(rng):
+    points = rng.standard_normal((4000, 2))
+    points[rng.random(points.shape) < 0.3] = np.nan
+    weight = rng.uniform(0.5, 2.0, 4000)
+    values = ObservedValues.of(points, weight)
+    assert len(values.value) < 3000
+    law = SelfMaskedLaw(
+        np.zeros(3), np.eye(3), np.array([-0.5, 0.3]), np.array([0.7, -1.2])
+    )
+    score, information = values.curves(law)
+    for j in range(2):
+        seen = ~np.isnan(points[:, j])
+        x, w = points[seen, j], weight[seen]
+
+        def height(theta, x=x, w=w):
+            return w @ stats.norm.logcdf(-(theta[0] + theta[1] * x))
+
+        here = np.array([law.bias[j], law.slope[j]])
+        slope = optimize.approx_fprime(here, height, 1e-6)
+        # numbers of order 1,000; the values are right to 2e-6, differences to 1e-6
+        np.testing.assert_allclose(score[j], slope, rtol=1e-5, atol=1e-2)
+        assert (np.linalg.eigvalsh(information[j]) > 0).all()

@@ -30,7 +30,11 @@ from missfit.moments.pattern_moments import PatternMoments
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
 POOLED_ROWS = 10  # rows for each pattern from which on it may have a model of its own
+# Rows for each feature from which on classes are told by a law of X: its slopes have no
+# ridge that is chosen, and at 300 x 200 each law takes as long as the reference.
+LAW_ROWS = 5
 MIXED_ROWS = 20  # rows for each feature from which on there are components to find
+MASKED_ROWS = 5  # rows for each feature from which on a masking curve can be learned
 # Rows that tell whether a candidate which costs by the row has hope, where there are
 # twice as many: at least SOME_ROWS, and one in ONE_IN of large tables. On four real
 # tables SelfMaskedLR is then dropped as it is with all rows; where values hide
@@ -102,7 +106,8 @@ def default_regressors(moments: PatternMoments) -> list[Any]:
     """Return the candidates for a number that suit a table.
 
     - always: EMLR (the reference), ConditionalImputedLR, gradient boosting
-    - where values are missing: SelfMaskedLR; with at most 20 features FactorizedLR
+    - where values are missing: with 5 rows for each feature SelfMaskedLR; with at most
+      20 features FactorizedLR
     - and where patterns have 10 rows on average: PartialPooling(FactorizedLR())
     - at most 12 features, and 20 rows for each: PatternMixtureLR
     """
@@ -112,7 +117,7 @@ def default_regressors(moments: PatternMoments) -> list[Any]:
         linear.append(FactorizedLR())
         if len(moments) > 1 and n >= POOLED_ROWS * len(moments):
             linear.append(PartialPooling(FactorizedLR(alphas=(10.0,))))
-    if moments.patterns.any():
+    if moments.patterns.any() and n >= MASKED_ROWS * d:
         linear.append(SelfMaskedLR())
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
         # fixed starts, so that chance is in the folds and in boosting alone: other
@@ -135,15 +140,17 @@ def _settings(model: Any) -> Sequence[dict[str, Any]]:
 def default_classifiers(moments: PatternMoments) -> list[Any]:
     """Return the candidates for classes that suit a table.
 
-    - always: ConditionalImputedLogistic (the reference), a probit on EMLR's law of X,
-      gradient boosting
-    - where values are missing: a probit on SelfMaskedLR's law
+    - always: ConditionalImputedLogistic (the reference), gradient boosting
+    - from 5 rows for each feature on: a probit on EMLR's law of X, and where values are
+      missing one on SelfMaskedLR's
     - at most 12 features, and 20 rows for each: a probit on PatternMixtureLR's law
     """
     d, n = moments.n_features, moments.count.sum()
-    linear: list[Any] = [ConditionalImputedLogistic(), PatternProbit(EMLR())]
-    if moments.patterns.any():
-        linear.append(PatternProbit(SelfMaskedLR()))
+    linear: list[Any] = [ConditionalImputedLogistic()]
+    if n >= LAW_ROWS * d:
+        linear.append(PatternProbit(EMLR()))
+        if moments.patterns.any():
+            linear.append(PatternProbit(SelfMaskedLR()))
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
         linear.append(PatternProbit(PatternMixtureLR(random_state=0)))
     return [*linear, class_boosting()]

@@ -149,12 +149,15 @@ class Training:
     moments : PatternMoments
     folds : list of PatternMoments
         Parts that add up to ``moments``, for those who choose a strength by them.
+    near : Training, optional
+        Other rows like these, whose fits are where those to these rows start.
     """
 
-    def __init__(self, table: Table, rows: NDArray, moments, folds):
+    def __init__(self, table: Table, rows: NDArray, moments, folds, near=None):
         self.table, self.rows = table, rows
         self.moments: PatternMoments = moments
         self.folds: list[PatternMoments] = folds
+        self.near: Training | None = near
         self._fitted: dict[str, Any] = {}
         self._guessed: dict[tuple[str, int], tuple[NDArray, NDArray]] = {}
         self.seconds: dict[str, float] = {}
@@ -188,11 +191,24 @@ class Training:
             return estimator.of_fitted([self.fit(part) for part in parts])
         start = estimator.starts_from()
         given = () if start is None else (self.fit(start),)  # most often at hand
+        near = self._nearby(estimator)
         if estimator.needs_rows:
-            return self._fit_rows(estimator, self.rows, *given)
+            return self._fit_rows(estimator, self.rows, *given, **near)
         if given:
-            return estimator.fit_moments_given(*given, self.moments)
-        return estimator.fit_moments(self.moments, folds=self.folds)
+            return estimator.fit_moments_given(*given, self.moments, **near)
+        return estimator.fit_moments(self.moments, folds=self.folds, **near)
+
+    def _nearby(self, estimator: Any) -> dict[str, Any]:
+        """Return the fit to go on from, if there is one, as an argument.
+
+        That of the rows nearby, or that of a scout to these rows.
+        """
+        if not estimator.takes_near:
+            return {}
+        found = self.near and self.near._fitted.get(repr(estimator))
+        if not found and not estimator.needs_rows:
+            found = self._fitted.get(repr(estimator.scout()))
+        return {"near": found} if found else {}
 
     def fit_some(self, estimator: Any, n_rows: int) -> Any:
         """Return the estimator fitted to so many of these rows, evenly spaced."""
@@ -201,13 +217,13 @@ class Training:
             warnings.simplefilter("ignore")
             return self._fit_rows(clone(estimator), self.rows[chosen])
 
-    def _fit_rows(self, estimator: Any, rows: NDArray, *given: Any) -> Any:
+    def _fit_rows(self, estimator: Any, rows: NDArray, *given: Any, **near: Any) -> Any:
         some = self.table.take(rows)
         y = some.objective.fit_target(estimator, some.y)
         fit = estimator.fit_rows_given if given else estimator.fit
         if (some.weight == 1.0).all():
-            return fit(*given, some.X, y)
-        return fit(*given, some.X, y, sample_weight=some.weight)
+            return fit(*given, some.X, y, **near)
+        return fit(*given, some.X, y, sample_weight=some.weight, **near)
 
 
 class HeldOut(NamedTuple):
@@ -230,21 +246,28 @@ def all_and_splits(
     if not splits:
         return Training(table, everything, read(everything), []), []
     if not are_folds(splits, len(table.X)):
-        whole = Training(table, everything, *_with_folds(read, everything))
-        held_out = [
-            HeldOut(Training(table, train, *_with_folds(read, train)), test)
-            for train, test in splits
-        ]
-        return whole, held_out
+        held_out: list[HeldOut] = []
+        for train, test in splits:
+            parts, first = _with_folds(read, train), _first(held_out)
+            held_out.append(HeldOut(Training(table, train, *parts, first), test))
+        parts, first = _with_folds(read, everything), _first(held_out)
+        return Training(table, everything, *parts, first), held_out
     folds = [read(test) for _, test in splits]
     held_out = []
     for k, (train, test) in enumerate(splits):
         others = [fold for j, fold in enumerate(folds) if j != k]
         inner = others if len(others) > 1 else _with_folds(read, train)[1]
+        total = total_moments(others)
         held_out.append(
-            HeldOut(Training(table, train, total_moments(others), inner), test)
+            HeldOut(Training(table, train, total, inner, _first(held_out)), test)
         )
-    return Training(table, everything, total_moments(folds), folds), held_out
+    total, first = total_moments(folds), _first(held_out)
+    return Training(table, everything, total, folds, first), held_out
+
+
+def _first(held_out: list[HeldOut]) -> Training | None:
+    """Return what is trained on in the first split: the others are like it."""
+    return held_out[0].train if held_out else None
 
 
 def _with_folds(read, rows) -> tuple[PatternMoments, list[PatternMoments]]:
@@ -271,5 +294,22 @@ def row_splits(
             splits_of_rows(cv, X, y, groups=groups, seed=seed, instead="cv=None")
         return []
     n_folds = default_folds(len(X)) if cv is None else cv
-    splits = splits_of_rows(n_folds, X, y, groups=groups, seed=seed, instead="cv=None")
+    splits = splits_of_rows(
+        n_folds, X, y, weight=table.weight, groups=groups, seed=seed, instead="cv=None"
+    )
     return table.objective.splits(splits, y, groups, seed if is_number else None)
+
+
+def counted_rows(table: Table, cv: Any, seed: int) -> tuple[Table, list]:
+    """Return the rows of weight > 0, and the splits of them that ``cv`` means.
+
+    A number deals these rows to folds. All other splits count the rows as they came,
+    with those of weight 0 among them.
+    """
+    left = table.weighted()
+    if cv is None or isinstance(cv, (int, np.integer)) or len(left.X) == len(table.X):
+        return left, row_splits(left, cv, seed)
+    counts = table.weight > 0
+    place = np.cumsum(counts) - 1
+    splits = row_splits(table, cv, seed)
+    return left, [tuple(place[rows[counts[rows]]] for rows in pair) for pair in splits]

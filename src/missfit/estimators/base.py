@@ -29,6 +29,7 @@ from missfit.tables.chunks import comes_in_chunks, named_columns
 class NanEstimator(BaseEstimator, ABC):
     """A predictor that takes NaN in X, at fit and at predict."""
 
+    takes_near = False  # fits take near=, a copy fitted to similar rows, to go on from
     is_linear = False  # one regression of y on complete X: can be the base of others
     has_law = False  # answers `expected_features`
     law_without_target = False  # whether a target of 0 and 1 upsets its law of X

@@ -128,6 +128,8 @@ class EMLR(PatternPredictor):
 
     has_law = True
 
+    takes_near = True
+
     def __init__(
         self,
         algorithm: str = "accelerated",
@@ -163,7 +165,8 @@ class EMLR(PatternPredictor):
             tol = TOL if self.tol is None else self.tol
             start = None if near is None else near.joint_law(data)
             held = penalised_fit(moments, data, start, max_iter=self.max_iter, tol=tol)
-        unfinished = self._unfinished(held, data, moments)
+        # what is left is told once: a fit nearby is as far from its end
+        unfinished = self._unfinished(held, data, moments) if near is None else ""
         if unfinished:
             warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
         self.by_em_, self.prior_rows_ = held.by_em, float(held.model.prior_rows)

@@ -30,7 +30,7 @@ from missfit.gaussian.mixture import (
     accelerated_mixture,
     mixture_of_one,
 )
-from missfit.gaussian.mixture_search import MixtureSearch
+from missfit.gaussian.mixture_search import MixtureSearch, heaviest, n_parameters
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
@@ -40,9 +40,6 @@ from missfit.tables.chunks import comes_in_chunks
 # Where the number is chosen. A bound on the time: BIC stopped at K = 3 in 337 of 343
 # tables of mixture3, and at K = 1 in all 240 of mixture1.
 MAX_COMPONENTS = 8
-# The heaviest patterns, which the starts are tried on: all of them up to d = 8. A bound
-# on the time.
-START_PATTERNS = 256
 # As EMLR's, for the components chosen: 7,500 rows of mixture 3 gain 1.4e-4 of R2.
 LAST_TOL = 1e-5
 CERTAIN = 1e-9  # a pattern is of one component if all others have less; not measured
@@ -117,6 +114,8 @@ class PatternMixtureLR(PatternPredictor):
     has_law = True
     law_without_target = True
 
+    takes_near = True
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -153,10 +152,8 @@ class PatternMixtureLR(PatternPredictor):
 
     def _fit_given(self, start: EMLR, moments: PatternMoments, near=None) -> None:
         data, d = GaussianData(moments), moments.n_features
-        mean, cov = start.joint_law(data)
         one = GaussianFit(
-            mean=mean,
-            cov=cov,
+            *start.joint_law(data),
             n_iter=start.n_iter_,
             converged=start.n_iter_ < self.max_iter,
             log_likelihood=start.log_likelihood_
@@ -221,8 +218,8 @@ class PatternMixtureLR(PatternPredictor):
     ) -> dict[int, MixtureFit]:
         """Fit the K asked for, or 1, 2, ... while BIC improves.
 
-        A fit nearby that has chosen K has chosen it for this one too; one of a given K
-        is where the search goes on.
+        A fit nearby that chose K chose it for this one; one of a given K is where the
+        search goes on.
         """
         d = moments.n_features
         fits = {1: mixture_of_one(one, len(moments), d)}
@@ -235,7 +232,7 @@ class PatternMixtureLR(PatternPredictor):
         chosen = near is not None and near.n_components == self.n_components
         if self.n_components == 1 or chosen:
             return fits if self.n_components is None else {before: fits[before]}
-        search = MixtureSearch(data, _heaviest(moments, data), one, model)
+        search = MixtureSearch(data, heaviest(moments, data), one, model)
         penalty = np.log(max(data.n_rows, 1.0)) / 2
         most = self.n_components or min(MAX_COMPONENTS, len(moments))
         for k in range(before + 1, most + 1):
@@ -401,22 +398,3 @@ class PatternMixtureLR(PatternPredictor):
             np.einsum("pk,kptd->ptd", share, np.stack([m.coef for m in maps])),
             np.einsum("pk,kpt->pt", share, np.stack(variances)),
         )
-
-
-def n_parameters(n_components: int, data: GaussianData, n_features: int) -> int:
-    """Free parameters of the mixture: laws of X, shares, one regression.
-
-    Features without two different values have none.
-    """
-    d = int(data.varies[:n_features].sum())
-    t = data.n_columns - n_features
-    law = d + d * (d + 1) // 2
-    return n_components * (law + 1) - 1 + t * (d + 1) + t * (t + 1) // 2
-
-
-def _heaviest(moments: PatternMoments, data: GaussianData) -> GaussianData:
-    """Return the patterns of most weight, which the starts are tried on."""
-    if len(moments) <= START_PATTERNS:
-        return data
-    heavy = np.argsort(-moments.count, kind="stable")[:START_PATTERNS]
-    return GaussianData(moments.take(heavy), data.scales)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,34 +15,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
-from missfit.estimators.emlr import EMLR, FLOOR, penalised_fit
+from missfit.estimators.emlr import EMLR
+from missfit.estimators.self_masked_start import START_TOL, MaskedTable, start_of_fit
 from missfit.gaussian.conditional import ScaledGaussian
-from missfit.gaussian.covariances import regression_slopes
-from missfit.gaussian.em import PenalisedGaussian
+from missfit.gaussian.covariances import regression_slopes, set_apart
 from missfit.gaussian.expected_features import (
     ExpectedFeatures,
     expected_given_mask,
     spread_features,
 )
-from missfit.gaussian.few_rows import rows_are_few
+from missfit.gaussian.masking_errors import curve_covariance
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.gaussian.probit import missing_given_mask, probit_posterior
 from missfit.gaussian.self_masking import (
     RowData,
     SelfMaskedFit,
     SelfMaskedLaw,
-    curve_covariance,
     fit_self_masked,
-    with_complete_rows,
 )
 from missfit.moments.blocks import blocks
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks
 
-START_ROWS = 10_000  # rows of a first fit, where there are twice as many and more
-START_TOL = 1e-3  # of plain EM and of this first fit
-CURVE_ROWS = 10  # observed values that a masking curve is learned from, at least
 LEVEL = 0.01  # chance to claim self-masking where there is none
 # A scout need not be exact: times tol, and at most so many steps. Of 100 on two real
 # tables, where EM does not converge, the gain after 25 has the same sign and size.
@@ -107,6 +102,7 @@ class SelfMaskedLR(NanRegressor):
 
     is_linear = True
     has_law = True
+    takes_near = True
     n_features_in_: int
     _y_ndim_: int
 
@@ -114,7 +110,9 @@ class SelfMaskedLR(NanRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SelfMaskedLR:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, near: Any = None
+    ) -> SelfMaskedLR:
         """Fit to rows, forgetting any fit before.
 
         Parameters
@@ -125,12 +123,15 @@ class SelfMaskedLR(NanRegressor):
             The target, or several.
         sample_weight : array-like of shape (n,), optional
             A weight of 2 equals repeating the row; see `missfit.EMLR.fit`.
+        near : SelfMaskedLR, optional
+            One fitted to similar rows, such as those of another fold: EM goes on from
+            where it ended.
         """
         trial = self._trial()
         X, y = trial._check_fit(X, y)
         trial._check_parameters()
         trial._y_ndim_ = y.ndim
-        if not trial._fit_rows(X, y, sample_weight).converged:
+        if not trial._fit_rows(X, y, sample_weight, near).converged:
             warnings.warn(
                 f"EM has not converged in max_iter={self.max_iter} steps. Predictions "
                 "are often good long before; raise max_iter or tol to be sure.",
@@ -145,7 +146,7 @@ class SelfMaskedLR(NanRegressor):
         if not self.tol >= 0:
             raise ValueError(f"tol={self.tol!r}; it must be >= 0.")
 
-    def _fit_rows(self, X, y, sample_weight) -> SelfMaskedFit:
+    def _fit_rows(self, X, y, sample_weight, near) -> SelfMaskedFit:
         self._used_ = ~np.isnan(X).all(axis=0)
         if not self._used_.any():
             self._used_[0] = True  # nothing is known: the mean of y remains
@@ -158,7 +159,10 @@ class SelfMaskedLR(NanRegressor):
         rows = np.flatnonzero(weight)
         points = (np.hstack([X, Y])[rows] - data.shift) / data.scale
         d = X.shape[1]
-        law, model, free = self._start(moments, data, points, weight[rows])
+        table = MaskedTable(moments, data, points, weight[rows])
+        nearby = None if near is None else partial(near.masked_law, self._used_)
+        law, model = start_of_fit(table, self.max_iter, nearby)
+        free = table.free
         every = RowData(points, weight[rows], d)
         tol = self.tol / np.sqrt(every.n_rows)
         fit = fit_self_masked(every, law, model, free, max_iter=self.max_iter, tol=tol)
@@ -168,43 +172,6 @@ class SelfMaskedLR(NanRegressor):
         curves = curve_covariance(every, fit.law, free)
         self._keep_curves(fit.law, curves, free, masked)
         return fit
-
-    def _start(self, moments, data: GaussianData, points, weight):
-        """Start at plain EM's law, flat curves and the regression of complete rows.
-
-        With many rows, the fit of some of them is the start of the fit of all.
-        """
-        d = moments.n_features
-        mask = np.isnan(points[:, :d])
-        rate = weight @ mask / weight.sum()
-        masked = (rate > 0) & (rate < 1)
-        bias = np.where(masked, special.ndtri(np.where(masked, rate, 0.5)), 0.0)
-        # with 2 of 5,000 values observed, slopes of 28 and an R2 of -89 came out
-        free = masked & (weight @ ~mask >= CURVE_ROWS)
-        whole, some = data, slice(None)
-        if len(points) >= 2 * START_ROWS:
-            some = slice(None, None, len(points) // START_ROWS)
-            Z = points[some]
-            moments = PatternMoments.from_data(Z[:, :d], Z[:, d:], weight[some])
-            standard = replace(
-                data.scales,
-                mean=np.zeros_like(data.shift),
-                std=np.ones_like(data.scale),
-            )
-            data = GaussianData(moments, standard)
-        held = penalised_fit(moments, data, max_iter=self.max_iter, tol=START_TOL)
-        enough = PenalisedGaussian.of_data(whole, d, FLOOR)
-        model = held.model if rows_are_few(whole, d) else enough
-        full = ~mask.any(axis=1)
-        mean, cov = with_complete_rows(
-            held.fit[:2], points[full], weight[full], d, FLOOR
-        )
-        law = SelfMaskedLaw(mean, cov, bias, np.zeros(d))
-        if some != slice(None):
-            few = RowData(points[some], weight[some], d)
-            some_steps = {"max_iter": self.max_iter, "tol": START_TOL}
-            law = fit_self_masked(few, law, model, free, **some_steps).law
-        return law, model, free
 
     def _keep_law(self, law: SelfMaskedLaw, data: GaussianData, d: int) -> None:
         shift, scale, used = data.shift, data.scale, np.flatnonzero(self._used_)
@@ -231,6 +198,20 @@ class SelfMaskedLR(NanRegressor):
         one = self._y_ndim_ == 1
         self.coef_ = coef[0] if one else coef
         self.intercept_ = float(intercept[0]) if one else intercept
+
+    def masked_law(self, used: NDArray[np.bool_], shift, scale) -> SelfMaskedLaw:
+        """Return what was learned of some features, in units of a shift and a scale."""
+        n_targets = len(self.mean_) - self.n_features_in_
+        columns = np.flatnonzero(np.append(used, np.ones(n_targets, dtype=bool)))
+        d = int(used.sum())
+        slope = self.masking_slope_[used]
+        bias = self.masking_bias_[used] + slope * shift[:d]
+        cov = self.covariance_[np.ix_(columns, columns)] / scale / scale[:, None]
+        mean = (self.mean_[columns] - shift) / scale
+        unknown = np.flatnonzero(~self._used_[used])
+        set_apart(cov, unknown)
+        mean[unknown] = 0.0
+        return SelfMaskedLaw(mean, cov, bias, slope * scale[:d])
 
     def _keep_curves(self, law: SelfMaskedLaw, cov, free, masked) -> None:
         """Write the curves in the units of the data, and test their slopes."""

@@ -141,7 +141,7 @@ def spread_left(
     if stack:
         place = (np.arange(math.prod(stack))[:, None] * k * k + place).ravel()
     sums = np.bincount(place, blocks.ravel(), minlength=math.prod(stack) * k * k)
-    return sums.reshape(*stack, k, k)
+    return np.asarray(sums, dtype=float).reshape(*stack, k, k)
 
 
 def _places(index: NDArray[np.intp], k: int) -> NDArray[np.intp]:

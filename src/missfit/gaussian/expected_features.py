@@ -68,7 +68,7 @@ def expected_given_mask(
     """Return E[X] and Cov(X) given x_obs and the mask, where values hide themselves.
 
     A feature is missing with probability Phi(bias_j + slope_j x_j); expectation
-    propagation as in `missfit.gaussian.conditional.probit_posterior`.
+    propagation as in `missfit.gaussian.probit.probit_posterior`.
     """
     values = (X - law.shift) / law.scale
     n, d = values.shape

@@ -25,6 +25,7 @@ from missfit.gaussian.mixture import (
     stacked_laws,
 )
 from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
+from missfit.moments.pattern_moments import PatternMoments
 
 # Powers of the responsibilities while starts are tried, N_STARTS of them with all means
 # drawn anew; N_KEPT of all go on for KEPT_STEPS steps. On the published mixtures (d = 4
@@ -40,6 +41,9 @@ START_RESIDUAL = 0.01  # of the variance of y at least, likewise
 # table of mixture3 (d = 4, 3,750 rows). Their number alone is not on record.
 WARM_TEMPERATURES = (0.4, 0.7, 1.0, 1.0, 1.0)
 N_WARM_STARTS = 8
+# The heaviest patterns, which the starts are tried on: all of them up to d = 8. A bound
+# on the time.
+START_PATTERNS = 256
 
 
 class MixtureSearch:
@@ -171,3 +175,22 @@ def _imputed_means(few: GaussianData, one: GaussianFit):
     # in an order that does not depend on how a pattern is kept: a weight of 2 is then
     # a row twice for the draws among them too
     return few.in_table_order(list(points)), few.in_table_order(list(weight))
+
+
+def n_parameters(n_components: int, data: GaussianData, n_features: int) -> int:
+    """Free parameters of the mixture: laws of X, shares, one regression.
+
+    Features without two different values have none.
+    """
+    d = int(data.varies[:n_features].sum())
+    t = data.n_columns - n_features
+    law = d + d * (d + 1) // 2
+    return n_components * (law + 1) - 1 + t * (d + 1) + t * (t + 1) // 2
+
+
+def heaviest(moments: PatternMoments, data: GaussianData) -> GaussianData:
+    """Return the patterns of most weight, which the starts are tried on."""
+    if len(moments) <= START_PATTERNS:
+        return data
+    heavy = np.argsort(-moments.count, kind="stable")[:START_PATTERNS]
+    return GaussianData(moments.take(heavy), data.scales)

@@ -103,8 +103,8 @@ def _runs(n_points: NDArray[np.intp]) -> Iterator[Run]:
     ends = np.append(0, np.cumsum(n_points))
     cuts = np.flatnonzero(np.diff(n_points)) + 1
     for first, last in zip([0, *cuts], [*cuts, len(n_points)], strict=True):
-        q = int(n_points[first])
-        yield Run(slice(first, last), slice(ends[first], ends[last]), (last - first, q))
+        shape = int(last - first), int(n_points[first])
+        yield Run(slice(first, last), slice(ends[first], ends[last]), shape)
 
 
 class GaussianData:

@@ -225,9 +225,10 @@ def probit_posterior(
         sweep += 1
         before = mean.copy()
         for j in range(n_coordinates):
-            new_tau, new_nu = probit_site(
+            factor = probit_factor(
                 mean[:, j], cov[:, j, j], tau[:, j], nu[:, j], bias[:, j], slope[:, j]
             )
+            new_tau, new_nu = factor.site(slope[:, j])
             more_tau, more_nu = new_tau - tau[:, j], new_nu - nu[:, j]
             column = cov[:, :, j].copy()
             gain = 1.0 / (1.0 + more_tau * column[:, j])
@@ -241,18 +242,37 @@ def probit_posterior(
     return ProbitPosterior(mean, cov, sweep)
 
 
-def probit_site(mean, variance, tau, nu, bias, slope):
-    """Return the site (tau, nu) that matches the moments of a coordinate's factor."""
+class ProbitFactor(NamedTuple):
+    """A factor Phi(bias + slope x) of a coordinate, over its cavity N(mu, v).
+
+    r = (bias + slope mu) / sqrt(spread) with spread = 1 + slope^2 v, and rho =
+    phi(r) / Phi(r).
+    """
+
+    mu: NDArray[np.float64]
+    v: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    r: NDArray[np.float64]
+    rho: NDArray[np.float64]
+
+    def site(self, slope: NDArray[np.float64]):
+        """Return the site (tau, nu) that matches the moments under the factor."""
+        # rho (r + rho) lies in (0, 1); rounding must not push it out in the far tail
+        curvature = np.clip(self.rho * (self.r + self.rho), 0.0, 1.0)
+        kappa = slope**2 / self.spread * curvature
+        tau = kappa / (1.0 - kappa * self.v)
+        g = slope * self.rho / np.sqrt(self.spread)
+        return tau, self.mu * tau + g * (1.0 + self.v * tau)
+
+
+def probit_factor(mean, variance, tau, nu, bias, slope) -> ProbitFactor:
+    """Take the site (tau, nu) out of a coordinate's law, and integrate its factor."""
     rest = 1.0 - tau * variance
     v = variance / rest
     mu = (mean - nu * variance) / rest
     spread = 1.0 + slope**2 * v
     r = (bias + slope * mu) / np.sqrt(spread)
-    rho = inverse_mills(r)
-    # rho (r + rho) lies in (0, 1); rounding must not push it out in the far tail
-    kappa = slope**2 / spread * np.clip(rho * (r + rho), 0.0, 1.0)
-    new_tau = kappa / (1.0 - kappa * v)
-    return new_tau, mu * new_tau + slope * rho / np.sqrt(spread) * (1.0 + v * new_tau)
+    return ProbitFactor(mu, v, spread, r, inverse_mills(r))
 
 
 def inverse_mills(r):

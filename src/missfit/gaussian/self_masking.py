@@ -25,19 +25,23 @@ from missfit.gaussian.covariances import (
     regression_slopes,
 )
 from missfit.gaussian.em import ExpectedMoments, PenalisedGaussian
-from missfit.gaussian.probit import inverse_mills, probit_site
+from missfit.gaussian.probit import ProbitFactor, inverse_mills, probit_factor
 from missfit.moments.blocks import blocks, n_threads
 
 # Of the site updates, all coordinates of a row at once: the value of a prototype that
 # converged with many features. No other is on record.
 DAMPING = 0.8
-# Products of scores, beyond which the information is that of some rows: a bound on the
-# time, not on the error.
-MOST_WORK = 4e10
 # The slopes start at 0 and need some steps to leave it: a stop before the sixth cost up
 # to .24 of R2.
 MIN_ITER = 6
+# Standard deviations within which observed values are taken as one: sums of a smooth
+# function of them are then right to 2e-6 (STEP^2 / 12), parameters to as much, and with
+# 75,000 rows x 10 features 15,000 values take the place of 560,000.
+STEP = 0.005
 PLAIN_ITER = 5  # the first step to be accelerated, one before a stop is possible
+# Steps fewer of both where slopes are known at the start, and only the sites are not:
+# 11 and 9 steps instead of 15 and 13 (75,000 and 1,000 rows, selfmasked).
+HEAD_START = 2
 
 
 class SelfMaskedLaw(NamedTuple):
@@ -72,6 +76,7 @@ class RowData:
         self.d, self.n_columns = d, points.shape[1]
         self.n_rows = float(weight.sum())
         self.blocks = list(_row_blocks(points, weight))
+        self.observed = ObservedValues.of(points[:, :d], weight)
         n_workers = min(len(self.blocks), n_threads())
         self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
@@ -85,9 +90,12 @@ class RowData:
 
         # numpy's linear algebra lets go of the interpreter lock
         parts = list((self._pool.map if self._pool else map)(work, self.blocks))
-        return SelfMaskedExpectation(
-            *(np.sum(each, axis=0) for each in zip(*parts, strict=True))
+        first, second, *curves = (
+            np.sum(each, axis=0) for each in zip(*parts, strict=True)
         )
+        seen = self.observed.curves(law)
+        score, information = (a + b for a, b in zip(curves, seen, strict=True))
+        return SelfMaskedExpectation(first, second, score, information)
 
 
 class SelfMaskedExpectation(NamedTuple):
@@ -149,42 +157,61 @@ def _expect_block(
     block: RowBlock, law: SelfMaskedLaw, precision, d: int
 ) -> SelfMaskedExpectation:
     k = len(law.mean)
-    score, information = _observed_curves(block, law, d)
-    filled, cov = row_law(block, law.mean, precision)
+    score, information = np.zeros((d, 2)), np.zeros((d, 2, 2))
+    of_row = row_law(block, law.mean, precision)
+    filled, cov = of_row
     weighted = block.weight[:, None] * filled
     second = weighted.T @ filled
     mis = block.missing
     if mis.shape[1]:
-        place = mis[:, :, None] * k + mis[:, None, :]
-        spread = block.weight[:, None, None] * cov
-        second += np.bincount(place.ravel(), spread.ravel(), minlength=k * k).reshape(
-            k, k
-        )
-        more = _missing_curves(block, law, filled, cov, d)
-        score += more[0]
-        information += more[1]
-        _move_sites(block, law, filled, cov)
+        place = (mis[:, :, None] * k + mis[:, None, :]).ravel()
+        spread = (block.weight[:, None, None] * cov).ravel()
+        second += np.bincount(place, spread, minlength=k * k).reshape(k, k)
+        factor = missing_factor(block, law, of_row)
+        score, information = _missing_curves(block, factor, d)
+        _move_sites(block, factor.of, law.slope[mis])
     return SelfMaskedExpectation(weighted.sum(axis=0), second, score, information)
 
 
-def _observed_scores(block: RowBlock, law: SelfMaskedLaw, d: int):
-    """Differentiate log Phi(-(bias + slope x)) at observed values; 0 at missing."""
-    x = block.points[:, :d]
-    by_bias = -block.observed[:, :d] * inverse_mills(-(law.bias + law.slope * x))
-    return by_bias, by_bias * x
+class ObservedValues(NamedTuple):
+    """Observed values, those of a feature that lie within `STEP` as one, their mean."""
+
+    feature: NDArray[np.intp]
+    value: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, points: NDArray[np.float64], weight: NDArray) -> ObservedValues:
+        """Gather the values of the columns of some rows, NaN where missing."""
+        feature, value, total = [], [], []
+        for j, column in enumerate(points.T):
+            rows = np.flatnonzero(~np.isnan(column))
+            x, w = column[rows], weight[rows]
+            _, place = np.unique(np.round(x / STEP), return_inverse=True)
+            total.append(np.bincount(place, w))
+            value.append(np.bincount(place, w * x) / total[-1])
+            feature.append(np.full(len(total[-1]), j))
+        return cls(*map(np.concatenate, (feature, value, total)))
+
+    def curves(self, law: SelfMaskedLaw):
+        """Score and information of sum log Phi(-(bias + slope x)) over all values."""
+        x, d = self.value, len(law.bias)
+        r = -(law.bias[self.feature] + law.slope[self.feature] * x)
+        rho = inverse_mills(r)
+        g, h = -self.weight * rho, self.weight * _curvature(r, rho)
+        return _curve_sums(self.feature, d, (g, g * x), (h, h * x, h * x * x))
 
 
-def _observed_curves(block: RowBlock, law: SelfMaskedLaw, d: int):
-    """Score and information of sum log Phi(-(bias + slope x)) over observed values."""
-    seen, x = block.observed[:, :d], block.points[:, :d]
-    r = -(law.bias + law.slope * x)
-    rho = inverse_mills(r)
-    weight = block.weight[:, None] * seen
-    g, h = -weight * rho, weight * _curvature(r, rho)
-    score = np.stack([g.sum(axis=0), (g * x).sum(axis=0)], axis=1)
-    cross = (h * x).sum(axis=0)
-    information = np.stack([h.sum(axis=0), cross, cross, (h * x * x).sum(axis=0)])
-    return score, information.T.reshape(d, 2, 2)
+def _curve_sums(feature, d: int, score, information):
+    """Sum the parts of the score (2) and of the information (3) over each feature."""
+
+    def total(values):
+        sums = np.bincount(feature.ravel(), values.ravel(), minlength=d)
+        return np.asarray(sums, dtype=float)
+
+    g, g_x = map(total, score)
+    h, h_x, h_xx = map(total, information)
+    return np.stack([g, g_x], axis=1), np.stack([h, h_x, h_x, h_xx]).T.reshape(d, 2, 2)
 
 
 def _curvature(r, rho):
@@ -193,55 +220,37 @@ def _curvature(r, rho):
 
 
 class MissingFactor(NamedTuple):
-    """log Phi(r) of missing values, the integral of a factor over its cavity."""
+    """log Phi(r) of missing values, and the derivatives of r."""
 
-    r: NDArray[np.float64]
-    rho: NDArray[np.float64]
-    by_bias: NDArray[np.float64]  # derivative of r
+    of: ProbitFactor
+    by_bias: NDArray[np.float64]
     by_slope: NDArray[np.float64]
 
 
-def _missing_factor(block: RowBlock, law: SelfMaskedLaw, filled, cov) -> MissingFactor:
-    """Evaluate r = (bias + slope mu) / sqrt(1 + slope^2 v), with cavity N(mu, v)."""
+def missing_factor(block: RowBlock, law: SelfMaskedLaw, of_row: RowLaw):
+    """Integrate the factor of each missing value over its cavity."""
     mis = block.missing
     bias, slope = law.bias[mis], law.slope[mis]
-    variance = np.einsum("nii->ni", cov)
-    mean = law.mean[mis] + np.take_along_axis(filled, mis, axis=1)
-    rest = 1.0 - block.tau * variance
-    v, mu = variance / rest, (mean - block.nu * variance) / rest
-    spread = 1.0 + slope**2 * v
-    root = np.sqrt(spread)
-    r = (bias + slope * mu) / root
-    by_slope = (mu - bias * slope * v) / (spread * root)
-    return MissingFactor(r, inverse_mills(r), 1.0 / root, by_slope)
+    variance = np.einsum("nii->ni", of_row.cov)
+    mean = law.mean[mis] + np.take_along_axis(of_row.filled, mis, axis=1)
+    factor = probit_factor(mean, variance, block.tau, block.nu, bias, slope)
+    root = np.sqrt(factor.spread)
+    by_slope = (factor.mu - bias * slope * factor.v) / (factor.spread * root)
+    return MissingFactor(factor, 1.0 / root, by_slope)
 
 
-def _missing_curves(block: RowBlock, law: SelfMaskedLaw, filled, cov, d: int):
+def _missing_curves(block: RowBlock, factor: MissingFactor, d: int):
     """Score and information of the sum of log Phi(r) over missing values."""
-    mis, weight = block.missing, block.weight[:, None]
-    r, rho, by_bias, by_slope = _missing_factor(block, law, filled, cov)
-    g, h = weight * rho, weight * _curvature(r, rho)
-
-    def total(values):
-        return np.bincount(mis.ravel(), values.ravel(), minlength=d)
-
-    score = np.stack([total(g * by_bias), total(g * by_slope)], axis=1)
-    cross = total(h * by_bias * by_slope)
-    information = np.stack(
-        [total(h * by_bias**2), cross, cross, total(h * by_slope**2)]
-    )
-    return score, information.T.reshape(d, 2, 2)
+    weight, (of, by_bias, by_slope) = block.weight[:, None], factor
+    g, h = weight * of.rho, weight * _curvature(of.r, of.rho)
+    information = h * by_bias**2, h * by_bias * by_slope, h * by_slope**2
+    score = g * by_bias, g * by_slope
+    return _curve_sums(block.missing, d, score, information)
 
 
-def _move_sites(block: RowBlock, law: SelfMaskedLaw, filled, cov) -> None:
+def _move_sites(block: RowBlock, factor: ProbitFactor, slope: NDArray) -> None:
     """Take one damped step of all sites at once."""
-    mis = block.missing
-    variance = np.einsum("nii->ni", cov)
-    mean = law.mean[mis] + np.take_along_axis(filled, mis, axis=1)
-    site = probit_site(
-        mean, variance, block.tau, block.nu, law.bias[mis], law.slope[mis]
-    )
-    for old, new in zip((block.tau, block.nu), site, strict=True):
+    for old, new in zip((block.tau, block.nu), factor.site(slope), strict=True):
         old += DAMPING * (new - old)
 
 
@@ -272,13 +281,14 @@ def fit_self_masked(
         Stops once a step moves no parameter, in standard units, by more.
     """
     law, n_iter, mixing = start, 0, AndersonMixing()
+    ahead = HEAD_START if start.slope.any() else 0
     while n_iter < max_iter:
         new = _m_step(law, data.expect(law), data.n_rows, model, free)
         n_iter += 1
         change = max(float(np.abs(a - b).max()) for a, b in zip(new, law, strict=True))
-        if n_iter >= MIN_ITER and change <= tol:
+        if n_iter >= MIN_ITER - ahead and change <= tol:
             return SelfMaskedFit(new, n_iter, True)
-        if n_iter >= PLAIN_ITER:
+        if n_iter >= PLAIN_ITER - ahead:
             law = _unpack(mixing.next(_pack(law), _pack(new)), new)
         else:
             law = new
@@ -310,57 +320,6 @@ def _m_step(law, expected: SelfMaskedExpectation, n_rows: float, model, free):
     step *= np.minimum(1.0, 1.0 / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
     step = np.where(free[:, None], step, 0.0)
     return SelfMaskedLaw(mean, cov, law.bias + step[:, 0], law.slope + step[:, 1])
-
-
-def curve_covariance(
-    data: RowData, law: SelfMaskedLaw, free: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return the covariance of the estimated (bias, slope) of each feature, (d, 2, 2).
-
-    From the information sum_i s_i s_i' of all parameters, whose scores are, by Fisher's
-    identity, those of the completed rows: E[z], E[z z'] and the derivatives of log Z.
-    NaN where a curve is not free or the rows are too few for the information to have
-    full rank.
-    """
-    n_free = int(free.sum())
-    out = np.full((data.d, 2, 2), np.nan)
-    upper = np.triu_indices(data.n_columns)
-    n_parameters = data.n_columns + len(upper[0]) + 2 * n_free
-    step = max(1, int(data.n_rows * n_parameters**2 / MOST_WORK))
-    some = [block.every(step) for block in data.blocks]
-    weight = sum(block.weight.sum() for block in some)
-    if weight < 2 * n_parameters or not n_free:
-        return out
-    precision = np.linalg.inv(law.cov)
-    information = np.zeros((n_parameters, n_parameters))
-    for block in some:
-        scores = np.hstack(_row_scores(block, law, precision, upper, free))
-        information += (block.weight[:, None] * scores).T @ scores
-    information *= data.n_rows / weight
-    scale = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
-    inverse = np.linalg.pinv(information / scale / scale[:, None], 1e-12, True)
-    inverse /= scale * scale[:, None]
-    curves = inverse[-2 * n_free :, -2 * n_free :].reshape(2, n_free, 2, n_free)
-    out[free] = np.einsum("iaja->aij", curves)
-    return out
-
-
-def _row_scores(block: RowBlock, law: SelfMaskedLaw, precision, upper, free):
-    """Score of each row for the mean, the covariance, the biases and the slopes."""
-    k, d = len(law.mean), len(law.bias)
-    filled, cov = row_law(block, law.mean, precision)
-    square = filled[:, upper[0]] * filled[:, upper[1]] - law.cov[upper]
-    by_bias, by_slope = _observed_scores(block, law, d)
-    mis = block.missing
-    if mis.shape[1]:
-        whole = np.zeros((len(mis), k, k))
-        rows = np.arange(len(mis))[:, None, None]
-        whole[rows, mis[:, :, None], mis[:, None, :]] = cov
-        square += whole[:, upper[0], upper[1]]
-        factor = _missing_factor(block, law, filled, cov)
-        np.put_along_axis(by_bias, mis, factor.rho * factor.by_bias, axis=1)
-        np.put_along_axis(by_slope, mis, factor.rho * factor.by_slope, axis=1)
-    return filled, square, by_bias[:, free], by_slope[:, free]
 
 
 def with_complete_rows(gaussian, rows, weight, d: int, floor: float):
