@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
             ["--task", "number"],
             "31 values that are no number",
         ),
-        ("a,y\n1,1\n", [], "1 rows with a target; at least 20"),
+        ("a,y\n1,1\n", [], "1 row with a target; at least 20"),
         ("a,y\n" + "1,1\n2,2\n" * 20, ["--coverage", "2"], "coverage of 2"),
         ("a,y\n" + "1,1\n2,2\n" * 20, ["--drop", "b"], "--drop 'b'"),
     ],

@@ -94,7 +94,7 @@ def test_what_is_no_number_is_named_by_file_column_row_and_value(tmp_path, place
         f"a: 1 value that is no number ('tall' in row {place + 1:,}) taken as missing"
         in notes
     )
-    assert "1 rows without a target left out" in notes
+    assert "1 row without a target left out" in notes
 
 
 @pytest.mark.parametrize(

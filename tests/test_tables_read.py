@@ -96,8 +96,8 @@ def wrong(tmp_path, text, message, name="t.csv", **options):
         ("a,y\n1,low\n2,high\n", "holds text, such as 'low'"),
         ("a,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
         ("a,y\n1,1\n2,x\n", "1 value that is no number .'x' in row 2"),
-        ("a,y\n1,1\n2,inf\n", "1 rows with a target"),
-        ("a,y\n1,1\n", "1 rows with a target; at least 2"),
+        ("a,y\n1,1\n2,inf\n", "1 row with a target"),
+        ("a,y\n1,1\n", "1 row with a target; at least 2"),
         ("a,y\n1,2\n1,2,3\n", r"line 3 is longer than the header \(3 values, 2 n"),
         (
             "a,y\n1,2,3\n1,2,3\n",

@@ -91,6 +91,8 @@ def read_training(
         frame = _frame(table if opened is None else opened, options, problems)
     problems.refuse()
     assert frame is not None
+    n_known = int(frame[target].notna().sum())
+    _refuse_few(n_known or least_rows, least_rows, path)  # none at all is told below
     hints = _hints(opened)
     reading, found = _decided(frame[[*features, target]], target, path, options, hints)
     y = found.values
@@ -207,13 +209,19 @@ def _check_roles(
             problems.add(TableError(said, column=target, role=role))
 
 
+def _refuse_few(n_rows: int, least_rows: int, path: str | Path) -> None:
+    """Raise where the rows with a target are too few; also before they are read."""
+    if n_rows < least_rows:
+        raise TableError(
+            f"{path} has {count_of(n_rows, 'row')} with a target; at least "
+            f"{least_rows} are needed."
+        )
+
+
 def _check_enough(found: Target, target: str, least_rows: int, path) -> None:
     """Raise where the rows with a target are too few, or all the same."""
     y = found.values
-    if len(y) < least_rows:
-        raise TableError(
-            f"{path} has {len(y)} rows with a target; at least {least_rows} are needed."
-        )
+    _refuse_few(len(y), least_rows, path)
     if y.min() == y.max():
         only = f"{y[0]:g}" if found.classes is None else shown(found.classes[0])
         raise TableError(
