@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "terminal",
     "report": "comparison evidence markup moments study suspicions terminal writing",
     "workflow": "auto bayes comparison estimators evidence moments part_files report "
-    "tables versions writing",
+    "simulate tables versions writing",
     "serve": "estimators evidence markup moments report tables terminal workflow",
     "onnx_export": "auto estimators gaussian moments tables workflow writing",
     "cli": "comparison onnx_export report serve simulate study suspicions tables "

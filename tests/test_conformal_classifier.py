@@ -198,6 +198,17 @@ def test_a_class_that_the_fit_has_not_seen_is_never_probable(rng):
         assert model.predict_set(X).shape == (200, 3)
 
 
+def test_twenty_classes_are_covered_by_sets_of_some_of_them():
+    law = law_of("mcar", shares=np.arange(1, 20) / 20)
+    X, label = law.sample(6_000, random_state=0)
+    new, truth = law.sample(3_000, random_state=1)
+    model = ConformalClassifier(EM, random_state=0).fit(X, label)
+    sets = model.predict_set(new)
+    # 1,500 calibration rows: a standard error of 1 point
+    assert covered(model, new, truth).mean() == pytest.approx(0.9, abs=0.03)
+    assert 5 < sets.sum(axis=1).mean() < 18
+
+
 def test_text_columns_and_text_labels_go_through_a_pipeline(rng):
     frame = pd.DataFrame(
         {"city": rng.choice(["Paris", "Lyon", None], 600), "dose": rng.normal(size=600)}

@@ -199,8 +199,8 @@ def test_an_empty_column_does_not_change_the_number_of_components(rng):
     X, y = small_law("mixture", d=2).sample(300, random_state=0)
     more = np.column_stack([X, np.full((len(X), 4), np.nan)])
     with_empty, without = PatternMixtureLR().fit(more, y), PatternMixtureLR().fit(X, y)
-    # EM stops where three steps gain less than 1e-4 of log-likelihood per row, of 300,
-    # a step earlier or later by the rounding of BLAS: 2 x 0.03 in the BIC
+    # EM stops where three steps gain less than 1e-4 of log-likelihood per row, of 300
+    # rows, a step earlier or later by the rounding of BLAS: 2 x 0.03 in the BIC
     assert with_empty.bic_ == pytest.approx(without.bic_, abs=0.06)
 
 

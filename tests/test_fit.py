@@ -30,8 +30,8 @@ def folder(tmp_path_factory):
             "31 values that are no number",
         ),
         ("a,y\n1,1\n", [], "1 rows with a target; at least 20"),
-        ("a,y\n1,1\n" + "2,2\n" * 30, ["--coverage", "2"], "coverage of 2"),
-        ("a,y\n1,1\n" + "2,2\n" * 30, ["--drop", "b"], "--drop 'b'"),
+        ("a,y\n" + "1,1\n2,2\n" * 20, ["--coverage", "2"], "coverage of 2"),
+        ("a,y\n" + "1,1\n2,2\n" * 20, ["--drop", "b"], "--drop 'b'"),
     ],
 )
 def test_what_fit_refuses_is_one_line_and_no_model(

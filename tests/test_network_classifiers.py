@@ -45,9 +45,6 @@ def test_scikit_learn_s_own_suite(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [MLPClassifier(width=8), NeuMissClassifier(depth=3), NeuMissClassifier(head=4)],
-    expected_failed_checks=lambda _: {
-        "check_sample_weight_equivalence_on_dense_data": "the folds are of rows"
-    },
 )
 def test_scikit_learn_s_own_suite_with_cross_validation(estimator, check):
     check(estimator)
@@ -187,6 +184,16 @@ def test_a_class_of_one_row_and_one_of_two_percent_get_finite_probabilities():
         prior = np.bincount(label)[[0, 1, 2, 7]] / 400
         assert log_loss(label, shares) < -(prior * np.log(prior)).sum()
     assert all(np.isfinite(list(model.cv_scores_.values())))
+
+
+@pytest.mark.slow
+@BOTH
+def test_twenty_classes_are_told_better_than_by_their_shares(model):
+    _, X, label = draw(2_000, shares=tuple(np.arange(1, 20) / 20))
+    _, new, truth = draw(2_000, seed=1, shares=tuple(np.arange(1, 20) / 20))
+    shares = clone(model).fit(X, label).predict_proba(new)
+    assert shares.shape == (2_000, 20)
+    assert log_loss(truth, shares) < 0.9 * np.log(20)
 
 
 @pytest.mark.slow

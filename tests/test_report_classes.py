@@ -1,5 +1,7 @@
 """The report on a table whose target is a class: what it shows and what it does not."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from missfit.report.table.class_figures import roc_points
 from missfit.report.table.class_words import baseline
 from missfit.report.table.recommendation import recommendation
 from missfit.report.table.report import table_report
+
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +83,28 @@ def test_the_area_below_the_points_of_the_roc_curve_is_the_auc():
     score = np.round(rng.standard_normal(100) + positive, 1)  # with ties
     false, true = roc_points(score, positive)
     assert np.trapezoid(true, false) == pytest.approx(roc_auc_score(positive, score))
+
+
+@pytest.mark.slow
+def test_the_report_on_classes_fits_a_desktop_and_a_phone(page, tmp_path):
+    browsers = pytest.importorskip(
+        "playwright.sync_api", reason='pip install "missfit[dev]"'
+    )
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
+    path = tmp_path / "report.html"
+    path.write_text(page, "utf-8")
+    with browsers.sync_playwright() as running:
+        browser = running.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox"]
+        )
+        for width in (1280, 390):
+            opened = browser.new_page(viewport={"width": width, "height": 900})
+            opened.goto(path.as_uri())
+            sideways = "document.documentElement.scrollWidth - window.innerWidth"
+            assert opened.evaluate(sideways) <= 0
+            for name in ("reliability", "reliability-by-count", "roc"):
+                box = opened.locator(f"#{name} svg").bounding_box()
+                assert box["width"] > 250
+                assert box["x"] + box["width"] <= width + 1
+        browser.close()

@@ -299,6 +299,23 @@ def test_the_missing_field_to_ask_for_next_is_the_one_that_lowers_the_error_most
     assert json.loads(body)["error"] == "the body has 2 rows; one is asked about."
 
 
+def test_what_has_changed_in_the_rows_so_far_is_told(model):
+    server = Running(model)
+    try:
+        before = json.loads(server.ask("GET", "/watch")[2])
+        server.predict([{**ROW, "age": None, "city": "Rome"}] * 60)
+        after = json.loads(server.ask("GET", "/watch")[2])
+    finally:
+        server.stop()
+    assert (before["rows"], before["words"]) == (0, ["no rows have come yet"])
+    assert after["rows"] == 60
+    told = {(one["kind"], one["column"]) for one in after["changes"]}
+    assert {("missing", "age"), ("level", "city")} <= told
+    assert after["loss"] == "RMSE"
+    assert after["expected"] > after["at_fit"]
+    assert "the expected RMSE rises from" in after["words"][-1]
+
+
 def test_a_fault_of_the_model_is_one_sentence_and_the_server_goes_on(
     model, capfd, monkeypatch
 ):

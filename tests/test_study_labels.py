@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from scipy.stats import entropy
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 
@@ -78,6 +79,8 @@ def test_scores_of_classes_are_those_of_scikit_learn(done):
     predicted = model.predict(parts.X_test)
     assert row["accuracy"] == pytest.approx(accuracy_score(parts.y_test, predicted))
     assert np.isnan(row["r2"])
+    expected = entropy(parts.bayes.T, shares.T).mean()  # relative to the truth
+    assert row["excess_log_loss"] == pytest.approx(expected)
 
 
 def test_the_bayes_log_loss_of_the_rows_is_that_of_the_law(done):
@@ -87,7 +90,9 @@ def test_the_bayes_log_loss_of_the_rows_is_that_of_the_law(done):
     truth = bayes_log_loss(Probit(law, law.target_quantile(0.5))).value
     # 700 test rows with a standard deviation of the log-loss of about 0.5
     assert rows["bayes_log_loss"].mean() == pytest.approx(truth, abs=0.08)
-    assert (rows["log_loss"] - rows["bayes_log_loss"]).mean() > 0
+    assert (rows["excess_log_loss"] > 0).all()
+    gap = rows["log_loss"] - rows["bayes_log_loss"]
+    assert rows["excess_log_loss"].mean() == pytest.approx(gap.mean(), abs=0.03)
 
 
 def test_classes_have_their_figure_and_finding_and_no_others(done):
@@ -97,10 +102,12 @@ def test_classes_have_their_figure_and_finding_and_no_others(done):
     (finding,) = collected.findings
     assert finding.title == "Classes"
     assert len(finding.rows) == 8  # two settings, sizes and methods
-    for rows in np.split(np.array([row[4] for row in finding.rows]), 4):
+    for rows in np.split(np.array([row[5] for row in finding.rows]), 4):
         assert (np.diff(rows) >= 0).all()  # the best one first
     page = study_page(item, collected)
-    for text in ("Figure 5. Learning curves of classifiers", "± excess", "Bayes log"):
+    steps = "steps=[[&#x27;impute&#x27;, SimpleImputer()], [&#x27;fit&#x27;, "
+    steps += "LogisticRegression(C=2.0)]]"
+    for text in ("Figure 5. Learning curves of classifiers", "± excess", steps):
         assert text in page
     assert "published" not in page.split("What it shows")[1].lower()
     assert "test log-loss" in study.summary(collected)

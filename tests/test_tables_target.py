@@ -109,6 +109,12 @@ def test_one_class_is_refused_with_its_label():
         table_of([True] * N)
 
 
+def test_hardly_any_row_of_another_class_is_refused():
+    with pytest.raises(ValueError, match="'y' is 'a' in all rows but 4; at least 5"):
+        table_of(["a"] * 56 + ["b", "b", "c", "c"])
+    assert table_of(["a"] * 55 + ["b"] * 5).classes == ("a", "b")
+
+
 def test_text_that_names_the_rows_is_no_class():
     with pytest.raises(ValueError, match=r"'y' holds text, such as 'row 0' in row 0, "):
         table_of([f"row {k}" for k in range(N)])

@@ -147,11 +147,15 @@ def test_the_held_out_scores_are_those_of_rows_that_the_model_has_not_seen(model
         pytest.param("PatternProbit(SelfMaskedLR)", marks=pytest.mark.slow),
         pytest.param("PatternProbit(PatternMixtureLR)", marks=pytest.mark.slow),
         pytest.param("AutoClassifier", marks=pytest.mark.slow),
+        pytest.param("MLPClassifier", marks=pytest.mark.slow),
+        pytest.param("NeuMissClassifier", marks=pytest.mark.slow),
         pytest.param("IterativeImputer + logistic", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_model_file_predicts_the_same_probabilities(name, n_classes, tmp_path):
+    if CLASSES.candidate(name).fit_many is not None:
+        pytest.importorskip("jax", reason='pip install "missfit[networks]"')
     labels = ("no", "perhaps", "yes")[:n_classes]
     frame = class_frame(np.random.default_rng(2), 150, labels)
     fitted = missfit.fit_table(frame, "label", name)

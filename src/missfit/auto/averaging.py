@@ -1,4 +1,4 @@
-"""The mean of the linear candidates, weighted by how well they predict held-out rows."""
+"""The mean of the linear candidates, weighted by their held-out predictions."""
 
 from __future__ import annotations
 

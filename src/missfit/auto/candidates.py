@@ -30,6 +30,9 @@ from missfit.moments.pattern_moments import PatternMoments
 MAX_PAIRED = 20  # features up to which all pairs of them are few coefficients
 MAX_MIXED = 12  # features up to which patterns repeat often enough to be compared
 POOLED_ROWS = 10  # rows for each pattern from which on it may have a model of its own
+# Rows for each feature from which on classes are told by a law of X: its slopes have no
+# ridge that is chosen, and at 300 x 200 each law takes as long as the reference.
+LAW_ROWS = 5
 MIXED_ROWS = 20  # rows for each feature from which on there are components to find
 # Rows that tell whether a candidate which costs by the row has hope, where there are
 # twice as many: at least SOME_ROWS, and one in ONE_IN of large tables. On four real
@@ -135,15 +138,17 @@ def _settings(model: Any) -> Sequence[dict[str, Any]]:
 def default_classifiers(moments: PatternMoments) -> list[Any]:
     """Return the candidates for classes that suit a table.
 
-    - always: ConditionalImputedLogistic (the reference), a probit on EMLR's law of X,
-      gradient boosting
-    - where values are missing: a probit on SelfMaskedLR's law
+    - always: ConditionalImputedLogistic (the reference), gradient boosting
+    - from 5 rows for each feature on: a probit on EMLR's law of X, and where values are
+      missing one on SelfMaskedLR's
     - at most 12 features, and 20 rows for each: a probit on PatternMixtureLR's law
     """
     d, n = moments.n_features, moments.count.sum()
-    linear: list[Any] = [ConditionalImputedLogistic(), PatternProbit(EMLR())]
-    if moments.patterns.any():
-        linear.append(PatternProbit(SelfMaskedLR()))
+    linear: list[Any] = [ConditionalImputedLogistic()]
+    if n >= LAW_ROWS * d:
+        linear.append(PatternProbit(EMLR()))
+        if moments.patterns.any():
+            linear.append(PatternProbit(SelfMaskedLR()))
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
         linear.append(PatternProbit(PatternMixtureLR(random_state=0)))
     return [*linear, class_boosting()]

@@ -20,6 +20,7 @@ from missfit.cli.options import UsageError, named_option
 from missfit.cli.predict import add_predict
 from missfit.cli.serve import add_serve
 from missfit.cli.simulate import add_simulate
+from missfit.cli.stress import add_stress
 from missfit.cli.study import add_study
 from missfit.cli.watch import add_watch
 from missfit.terminal import PatientStream, note, patient_streams, printable
@@ -35,6 +36,7 @@ ADDERS = (
     add_predict,
     add_serve,
     add_watch,
+    add_stress,
     add_export,
 )
 

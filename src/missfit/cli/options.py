@@ -167,8 +167,9 @@ def _add_column_options(parser) -> None:
         type=column_kind,
         metavar="COLUMN=KIND",
         help="Read this column as one of "
-        f"{', '.join(KINDS)}, whatever its values look like. The option can be given "
-        "several times.",
+        f"{', '.join(KINDS)}, whatever its values look like. In a column that is read "
+        "as number, -999 and the like stay numbers. The option can be given several "
+        "times.",
     )
     parser.add_argument(
         "--categorical",

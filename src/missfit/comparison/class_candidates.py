@@ -28,6 +28,7 @@ from missfit.estimators import (
     SelfMaskedLR,
 )
 from missfit.estimators.filled_columns import FilledColumnsClassifier
+from missfit.networks import MLPClassifier, NeuMissClassifier, fit_many
 
 
 def _mean_logistic(_seed: int) -> Any:
@@ -148,6 +149,22 @@ CLASS_CANDIDATES = [
         "the default: a linear base, boosted where it pays",
         cost=90,  # so that it is tried before those of 10
         takes_groups=True,
+    ),
+    Candidate(
+        "MLPClassifier",
+        lambda seed: MLPClassifier(random_state=seed),
+        "missfit.MLPClassifier(random_state={seed})",
+        "a network on values and mask",
+        cost=60,
+        fit_many=fit_many,
+    ),
+    Candidate(
+        "NeuMissClassifier",
+        lambda seed: NeuMissClassifier(depth=5, random_state=seed),
+        "missfit.NeuMissClassifier(depth=5, random_state={seed})",
+        "a network built like the Bayes predictor",
+        cost=200,
+        fit_many=fit_many,
     ),
 ]
 CLASS_DEFAULT = "AutoClassifier"

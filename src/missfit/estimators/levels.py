@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from missfit.tables.columns import shown
+from missfit.tables.columns import count_of, shown
 
 OTHER = "(other)"
 MOST_NAMES = 12  # of columns of one kind that are told
@@ -55,7 +55,7 @@ def kinds_in_words(
     lines = []
     for kind, plural in PLURAL.items():
         told = [
-            f"{name} ({len(levels)} levels)" if levels else name
+            f"{name} ({count_of(len(levels), 'level')})" if levels else name
             for name, of, levels in zip(names, kinds, categories, strict=True)
             if of == kind
         ]

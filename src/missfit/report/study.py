@@ -47,10 +47,10 @@ CAPTIONS = {
         "of hidden units, in units of d (2^d for mixture 3)."
     ),
     5: (
-        "Figure 5. Learning curves of classifiers. Test log-loss above that of the "
-        "Bayes classifier on the same rows, which no classifier can beat, against the "
-        "number of training samples: medians over the repetitions, 95 % bootstrap "
-        "intervals. Both axes are logarithmic."
+        "Figure 5. Learning curves of classifiers. Expected test log-loss above that "
+        "of the Bayes classifier, which no classifier can beat, against the number of "
+        "training samples: medians over the repetitions, 95 % bootstrap intervals. "
+        "Both axes are logarithmic."
     ),
 }
 MARKS = " Open diamonds are the published means."
@@ -134,7 +134,11 @@ def _warning(collected: Collected) -> Html:
 
 def _figures(collected: Collected, published: bool) -> list[Html]:
     return [
-        figure(fig, CAPTIONS[k] + (MARKS if published else ""), name=f"figure{k}")
+        figure(
+            fig,
+            CAPTIONS[k] + (MARKS if published and k <= 4 else ""),
+            name=f"figure{k}",
+        )
         for k, fig in collected.figures.items()
     ]
 
@@ -274,4 +278,18 @@ def _times(cells) -> Html:
 
 
 def _parameters(text: str) -> str:
-    return ", ".join(f"{k}={v!r}" for k, v in json.loads(text).items())
+    return _arguments(json.loads(text))
+
+
+def _arguments(given: dict) -> str:
+    return ", ".join(f"{name}={_value(value)}" for name, value in given.items())
+
+
+def _value(value) -> str:
+    """Return a parameter as it would be written in Python."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict) and "class" in value:
+        name = value["class"].rpartition(".")[2]
+        return f"{name}({_arguments(value.get('parameters', {}))})"
+    return repr(value)

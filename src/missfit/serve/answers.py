@@ -47,13 +47,13 @@ class Answers:
     ----------
     model : TableModel
     on_rows : callable
-        Called with the encoded rows of every answer.
+        Called with the rows of every answer: their columns, and as numbers.
     """
 
     def __init__(
         self,
         model: TableModel,
-        on_rows: Callable[[NDArray[np.float64]], None] = lambda X: None,
+        on_rows: Callable[[Sequence[Column], Any], None] = lambda columns, X: None,
     ):
         self.model, self.on_rows = model, on_rows
         self.known = [*model.columns, model.target]
@@ -90,7 +90,7 @@ class Answers:
         odd = misfits or self.model.encoder.unknown_in_columns(columns)
         if odd or not all(known.issuperset(row) for row in rows):
             return None
-        values = self._predicted(X)
+        values = self._predicted(columns, X)
         ends = np.cumsum([len(job) for job in jobs])[:-1].tolist()
         starts = [0, *ends]
         return [
@@ -120,7 +120,7 @@ class Answers:
     def of_columns(self, columns: Sequence[Column]) -> Answer:
         """Answer rows by the columns of the model."""
         X, warnings = self.encoded(columns)
-        return Answer(self._predicted(X), warnings)
+        return Answer(self._predicted(columns, X), warnings)
 
     def encoded(
         self, columns: Sequence[Column]
@@ -131,7 +131,6 @@ class Answers:
         which half of the values do not fit is refused: for a single row, each.
         """
         X, misfits = self.model.encoder.transform_columns(columns)
-        misfits = [one.after(1) for one in misfits]  # row 1 is the first
         try:
             refuse_misfits(misfits)
         except TableError as error:
@@ -139,14 +138,16 @@ class Answers:
         unknown = self.model.encoder.unknown_in_columns(columns)
         return X, [*_misfit_warnings(misfits), *_level_warnings(unknown)]
 
-    def _predicted(self, X: NDArray[np.float64]) -> list[dict[str, Any]]:
+    def _predicted(
+        self, columns: Sequence[Column], X: NDArray[np.float64]
+    ) -> list[dict[str, Any]]:
         """Return what is said of each row."""
         try:
             with_shares = self.classes is not None
             said = self._classified(X) if with_shares else self._numbers(X)
         except ValueError as error:  # numbers whose squares overflow
             raise RefusedError(422, str(error)) from error
-        self.on_rows(X)
+        self.on_rows(columns, X)
         return said
 
     def _numbers(self, X: NDArray[np.float64]) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,8 +28,11 @@ from missfit.serve.json_rows import json_columns, parsed_rows
 from missfit.serve.metrics import Metrics
 from missfit.serve.page import CONTENT_POLICY, trial_page
 from missfit.serve.refusals import Limits, RefusedError
+from missfit.tables.columns import Column
 from missfit.workflow.model_file import TableModel
 from missfit.workflow.predict import NAMES
+from missfit.workflow.verdict import verdict
+from missfit.workflow.watch import Watch
 
 # Bodies and rows beyond these are parsed and answered in a thread of their own, so that
 # single rows do not wait for them: 64 kB of JSON are parsed in half a millisecond.
@@ -52,6 +56,7 @@ class Service:
     def __init__(self, model: TableModel, limits: Limits | None = None):
         self.model, self.limits = model, limits or Limits()
         self.metrics = Metrics(model.columns)
+        self.watch, self.lock = Watch(model), threading.Lock()
         self.answers = Answers(model, self._see)
         self.asking = Asking(model)
         self.reader = Reader(self.limits)
@@ -62,6 +67,7 @@ class Service:
             Route("/predict", self.predict, methods=["POST"]),
             Route("/ask", self.ask, methods=["POST"]),
             Route("/schema", self.schema),
+            Route("/watch", self.watched),
             Route("/health", self.health),
             Route("/metrics", self.count),
         ]
@@ -175,8 +181,32 @@ class Service:
         headers = {"content-security-policy": CONTENT_POLICY}
         return HTMLResponse(trial_page(self.model), headers=headers)
 
-    def _see(self, X: NDArray[np.float64]) -> None:
-        self.metrics.see_rows(self.model.encoder.mask(X))
+    async def watched(self, request: Request) -> Response:
+        """Say how the rows so far differ from those of the fit, and what it means."""
+        del request
+        return json_response(await self._in_thread(self._watch_aside))
+
+    def _watch_aside(self) -> dict[str, Any]:
+        with self.lock:
+            seen = self.watch.seen()
+            seen = seen._replace(patterns=dict(seen.patterns))
+        try:
+            found = verdict(self.model, seen)
+        except ValueError as error:
+            raise RefusedError(404, str(error)) from error
+        return {
+            "rows": found.n_rows,
+            "changes": [one._asdict() for one in found.changes],
+            "loss": found.loss,
+            "at_fit": found.then,
+            "expected": found.now if found.n_rows else None,
+            "words": found.lines() if found.n_rows else ["no rows have come yet"],
+        }
+
+    def _see(self, columns: Sequence[Column], X: NDArray[np.float64]) -> None:
+        with self.lock:  # of the threads for small and for large requests
+            self.metrics.see_rows(self.model.encoder.mask(X))
+            self.watch.see_columns(columns, X)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -196,8 +226,8 @@ async def _not_here(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path[:100]
     words = {
-        404: f"there is nothing at {path!r}; see /, /predict, /ask, /schema, /health "
-        "and /metrics.",
+        404: f"there is nothing at {path!r}; see /, /predict, /ask, /schema, /watch, "
+        "/health and /metrics.",
         405: f"{path!r} does not take {request.method[:20]}; rows are sent by POST, "
         "and everything else is asked for by GET.",
     }

@@ -87,18 +87,19 @@ def scores_elsewhere(done: Any) -> Finding:
 def scores_of_classes(done: Any) -> Finding:
     """Return the scores of all methods on data whose target is a class."""
     keys = ["setting", "d", "n", "method"]
-    excess = done["log_loss"] - done["bayes_log_loss"]
-    by_method = done.assign(excess=excess).groupby(keys, as_index=False)
-    means = by_method[["log_loss", "excess", "accuracy", "bayes_accuracy"]].mean()
-    means["error"] = by_method["excess"].sem()["excess"]
-    means = means.sort_values(["setting", "d", "n", "log_loss"])
-    numbers = ["log_loss", "excess", "error", "accuracy", "bayes_accuracy"]
+    excess = "excess_log_loss"
+    by_method = done.groupby(keys, as_index=False)
+    means = by_method[["log_loss", excess, "accuracy", "bayes_accuracy"]].mean()
+    means["error"] = by_method[excess].sem()[excess]
+    means = means.sort_values(["setting", "d", "n", excess])
+    numbers = ["log_loss", excess, "error", "accuracy", "bayes_accuracy"]
     return Finding(
         CLASSES,
         "Test log-loss of every method, the best one first, means over the "
-        "repetitions. The excess is the log-loss less that of the Bayes classifier on "
-        "the same rows, with its standard error. The accuracy is the share of rows "
-        "whose most probable class is right, beside that of the Bayes classifier.",
+        "repetitions. The excess is how far it is expected to be above that of the "
+        "Bayes classifier on the same rows, whatever their labels, with its standard "
+        "error. The accuracy is the share of rows whose most probable class is right, "
+        "beside that of the Bayes classifier.",
         (*keys, "log-loss", "excess", "± excess", "accuracy", "Bayes accuracy"),
         [
             (

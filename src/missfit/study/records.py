@@ -43,9 +43,9 @@ COLUMNS = (
     "accuracy",
     "bayes_log_loss",
     "bayes_accuracy",
+    "excess_log_loss",
 )
-# columns that tables of older versions do not have
-LATER = ("bayes_r2", "log_loss", "accuracy", "bayes_log_loss", "bayes_accuracy")
+LATER = COLUMNS[-6:]  # columns that tables of older versions do not have
 SCORES = ("mse", "r2", *LATER)
 SECONDS = ("fit_seconds", "predict_seconds")  # the columns that differ between runs
 ORDER = ["setting", "d", "n", "method", "repetition", "split"]

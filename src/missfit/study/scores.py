@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import rel_entr
 
 from missfit.study.data import Parts
 
@@ -35,10 +36,10 @@ def scores(model: Any, parts: Parts) -> dict[str, Scores]:
         )
         found[split]["seconds"] = seconds
     if parts.bayes is not None and is_class:
-        found["test"] |= {
-            f"bayes_{name}": value
-            for name, value in class_score(parts.y_test, parts.bayes).items()
-        }
+        best = class_score(parts.y_test, parts.bayes)
+        found["test"] |= {f"bayes_{name}": value for name, value in best.items()}
+        shares = _shares(model, parts.X_test)
+        found["test"]["excess_log_loss"] = excess_log_loss(parts.bayes, shares)
     elif parts.bayes is not None:
         found["test"]["bayes_r2"] = number_score(parts.y_test, parts.bayes)["r2"]
     return found
@@ -71,6 +72,21 @@ def class_score(y: NDArray, shares: NDArray[np.float64]) -> Scores:
         "log_loss": float(-np.mean(np.log(np.maximum(own, CERTAIN)))),
         "accuracy": float(np.mean(shares.argmax(axis=1) == y)),
     }
+
+
+def excess_log_loss(true: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
+    """Return what is expected of the log-loss above that of the true probabilities.
+
+    It is the mean of sum_k p_k log(p_k / q_k) over the rows. The chance in the labels
+    of the rows is not in it, and it is never negative.
+
+    >>> half = np.array([[0.5, 0.5]])
+    >>> excess_log_loss(half, half)
+    0.0
+    """
+    missing = true.shape[1] - shares.shape[1]  # classes that were never seen
+    shares = np.pad(shares, [(0, 0), (0, max(0, missing))])
+    return float(rel_entr(true, np.maximum(shares, CERTAIN)).sum(axis=1).mean())
 
 
 def _shares(model: Any, X: NDArray) -> NDArray[np.float64]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from missfit.suspicions.look import Feature, Look
 from missfit.suspicions.suspicion import MOST_NAMES, Remedy, Suspicion, listed
 from missfit.tables.columns import count_of
@@ -24,18 +22,22 @@ def sentinels(look: Look) -> list[Suspicion]:
 
 def _suspicion(mark: str, features: list[Feature]) -> Suspicion:
     names = tuple(feature.name for feature in features)
-    n_rows = sum(feature.sentinels[mark] for feature in features)
-    known = [f.values[f.known] for f in features if len(f.known)]
-    others = "."
-    if known:
-        low, high = np.min([k.min() for k in known]), np.max([k.max() for k in known])
-        first = features[0]
-        others = f", since all other values lie between {first.written(low)} and "
-        others += f"{first.written(high)}."
+    n_values = sum(feature.sentinels[mark] for feature in features)
+    what = count_of(n_values, "row" if len(features) == 1 else "value")
     return Suspicion(
         "sentinel",
         names,
-        f"{mark} was taken as missing in {count_of(n_rows, 'row')} of {listed(names)}"
-        f"{others} Is it a value that was measured?",
+        f"{mark} was taken as missing in {what} of {listed(names)}, since "
+        f"{_others(features)}. Is it a value that was measured?",
         Remedy("keep", names[:MOST_NAMES]),
     )
+
+
+def _others(features: list[Feature]) -> str:
+    """Say where all other values lie."""
+    one, *more = features
+    if more or not len(one.known):
+        return "it lies far from all other values there"
+    known = one.values[one.known]
+    ends = one.written(known.min()), one.written(known.max())
+    return f"all other values lie between {ends[0]} and {ends[1]}"

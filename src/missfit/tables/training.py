@@ -21,6 +21,8 @@ from missfit.tables.target import Label, Target, read_target
 from missfit.tables.times import times_of
 
 MOST_NOTES = 20  # on columns
+# Rows of other classes than the most frequent one: fewer may all be held out together.
+FEWEST_OTHERS = 5
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,7 @@ def read_training(
     out = {target, group, time, *options.left_out}
     features = [name for name in names if name not in out]
     if not features:
-        problems.add(
-            TableError(
-                f"{path} has no column beside the target {shown(target)} to predict "
-                "from; add columns."
-            )
-        )
+        problems.add(_no_features(target, path))
     frame = None
     with problems.collected():
         frame = _frame(table if opened is None else opened, options, problems)
@@ -114,6 +111,13 @@ def read_training(
         return read
     times = times_of(frame[time], time, path, options=options, hints=hints)
     return _in_time_order(read, times, time)
+
+
+def _no_features(target: str, path: Any) -> TableError:
+    return TableError(
+        f"{path} has no column beside the target {shown(target)} to predict from; add "
+        "columns."
+    )
 
 
 def _in_time_order(
@@ -215,6 +219,20 @@ def _check_enough(found: Target, target: str, least_rows: int, path) -> None:
         raise TableError(
             f"{path}: the target {shown(target)} is {only} in every row; there is "
             "nothing to learn."
+        )
+    if found.classes is not None:
+        _check_others(y.astype(np.intp), found.classes, target, path)
+
+
+def _check_others(code: NDArray, classes: Sequence[Label], target: str, path) -> None:
+    """Raise where nearly all rows are of one class."""
+    count = np.bincount(code)
+    n_others, most = len(code) - int(count.max()), shown(classes[int(count.argmax())])
+    if n_others < FEWEST_OTHERS:
+        raise TableError(
+            f"{path}: the target {shown(target)} is {most} in all rows but {n_others}; "
+            f"at least {FEWEST_OTHERS} rows of other classes are needed to learn them. "
+            "Collect more."
         )
 
 

@@ -12,6 +12,7 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -293,3 +294,24 @@ def _array_size(archive: zipfile.ZipFile, node: Node) -> int:
     if node.type != "numpy.ndarray" and shape != ():
         raise RefusedError(f"{name} has shape {shape} where one number is written")
     return size
+
+
+def short_reason(error: Exception) -> str:
+    """Return what an error says in one short line."""
+    text = " ".join(str(error).split())[:200].rstrip(".")
+    if isinstance(error, RefusedError):
+        return text
+    if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError)):
+        return f"it is truncated or damaged ({text})"
+    return f"it is damaged ({type(error).__name__}{': ' if text else ''}{text})"
+
+
+def skops_io() -> Any:
+    """Return the module that writes and reads objects, imported on use."""
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            'model files need skops: pip install "missfit[table]"'
+        ) from error
+    return skops.io

@@ -15,7 +15,23 @@ from missfit.estimators import (
 from missfit.tables.reading import Reading
 from missfit.workflow.archive import RefusedError
 
+FORMAT = "missfit model"
+VERSION = 5
+READ = (4, 5)  # a file of version 4 has no profile of its table
 TRIAL_ROWS = 8  # predicted at load, so that a model that cannot predict is refused
+
+
+def check_version(header: dict[str, Any]) -> None:
+    """Raise where the header is not that of a model file of a version known here."""
+    if header.get("format") != FORMAT:
+        raise RefusedError(f"its format is {str(header.get('format'))[:80]!r}")
+    version = header.get("version")
+    if type(version) is not int or version not in READ:
+        raise RefusedError(
+            f"it has format version {str(version)[:20]}, written by missfit "
+            f"{str(header.get('missfit'))[:20]}, and this missfit reads version "
+            f"{' or '.join(map(str, READ))} (upgrade missfit to read a newer one)"
+        )
 
 
 def checked_reading(encoder: TableEncoder, plain: Any) -> Reading:

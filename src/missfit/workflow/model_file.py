@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import copy
 import io
-import zipfile
-import zlib
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +32,16 @@ from missfit.workflow.archive import (
     check_content,
     checked_header,
     packed,
+    short_reason,
+    skops_io,
 )
 from missfit.workflow.missingness import Missingness
 from missfit.workflow.model_checks import (
+    FORMAT,
+    VERSION,
     check_counts,
     check_predictions,
+    check_version,
     checked_reading,
 )
 from missfit.workflow.model_types import TRUSTED, portable
@@ -53,10 +56,6 @@ __all__ = [
     "load_model",
     "save_model",
 ]
-
-FORMAT = "missfit model"
-VERSION = 5
-READ = (4, 5)  # a file of version 4 has no profile of its table
 
 
 class ModelFileError(ValueError):
@@ -286,7 +285,7 @@ def save_model(path: str | Path, model: TableModel) -> None:
     try:
         encoder = _without_reading(model.encoder)
         parts = {"encoder": encoder, "regressor": portable(model.regressor)}
-        content = packed(_skops().dumps(parts), header)
+        content = packed(skops_io().dumps(parts), header)
         _read(io.BytesIO(content))
     except ImportError:
         raise
@@ -320,8 +319,8 @@ def load_model(path: str | Path) -> TableModel:
             raise
         except Exception as error:  # whatever a strange file makes a reader raise
             raise ModelFileError(
-                f"{path} is not loaded: {_short(error)}. Copy it again, or write it "
-                "again with missfit fit."
+                f"{path} is not loaded: {short_reason(error)}. Copy it again, or "
+                "write it again with missfit fit."
             ) from error
 
 
@@ -341,26 +340,13 @@ def _check_kind(path: Path, start: bytes) -> None:
 def _read(file: BinaryIO) -> TableModel:
     """Return the model of an archive, after every check."""
     header = checked_header(file)
-    _check_version(header)
+    check_version(header)
     check_content(file, header, set(TRUSTED))
     file.seek(0)
-    parts = _skops().load(file, trusted=list(TRUSTED))
+    parts = skops_io().load(file, trusted=list(TRUSTED))
     model = _model(parts, header)
     check_predictions(model.regressor)
     return model
-
-
-def _check_version(header: dict[str, Any]) -> None:
-    """Raise where the header is not that of a model file of a version known here."""
-    if header.get("format") != FORMAT:
-        raise RefusedError(f"its format is {str(header.get('format'))[:80]!r}")
-    version = header.get("version")
-    if type(version) is not int or version not in READ:
-        raise RefusedError(
-            f"it has format version {str(version)[:20]}, written by missfit "
-            f"{str(header.get('missfit'))[:20]}, and this missfit reads version "
-            f"{' or '.join(map(str, READ))} (upgrade missfit to read a newer one)"
-        )
 
 
 def _model(parts: Any, header: dict[str, Any]) -> TableModel:
@@ -387,23 +373,3 @@ def _model(parts: Any, header: dict[str, Any]) -> TableModel:
             raise RefusedError(f"the {name} of the header are not those of the model")
     check_counts(model)
     return model
-
-
-def _short(error: Exception) -> str:
-    """Return what an error says in one short line."""
-    text = " ".join(str(error).split())[:200].rstrip(".")
-    if isinstance(error, RefusedError):
-        return text
-    if isinstance(error, (zipfile.BadZipFile, zlib.error, EOFError)):
-        return f"it is truncated or damaged ({text})"
-    return f"it is damaged ({type(error).__name__}{': ' if text else ''}{text})"
-
-
-def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError(
-            'model files need skops: pip install "missfit[table]"'
-        ) from error
-    return skops.io

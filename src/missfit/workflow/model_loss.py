@@ -54,6 +54,15 @@ class ModelLoss:
         own = predicted[np.arange(len(places)), targets.astype(np.intp)]
         return -np.log(np.maximum(own, SMALLEST))
 
+    def of_constant(self) -> float:
+        """Return the mean loss of the best constant prediction of these rows."""
+        targets = self.fitted.calibration_targets_
+        if not self.has_classes:
+            return float(np.var(targets))
+        shares = np.bincount(targets.astype(np.intp)) / len(targets)
+        seen = shares[shares > 0]
+        return float(-(seen * np.log(seen)).sum())
+
     def shown(self, mean: float) -> float:
         """Return a mean loss as it is shown: the root of a mean squared error."""
         return mean if self.has_classes else float(np.sqrt(max(mean, 0.0)))

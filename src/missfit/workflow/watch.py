@@ -62,7 +62,7 @@ class Watch:
     ) -> None:
         """Count rows that are taken apart already."""
         for one in misfits:
-            moved = one.after(self.n_rows + 1)  # row 1 is the first below the header
+            moved = one.after(self.n_rows)
             before = self.misfits.get(one.name)
             self.misfits[one.name] = before + moved if before else moved
         mask = self.model.encoder.mask(X)
@@ -104,9 +104,9 @@ class Watch:
             missing,
             self.n_rows - missing,
             self.patterns,
-            self.beyond,
-            self.ends,
-            self.levels,
+            self.beyond.copy(),
+            self.ends.copy(),
+            {name: dict(levels) for name, levels in self.levels.items()},
         )
 
     def verdict(self) -> Verdict:

@@ -217,6 +217,7 @@ def coverage_by_count(diagnosis: Diagnosis) -> Any:
     ax.set_xticks(range(len(groups)), [group[0] for group in groups], **slant)
     ax.set(xlabel="variables missing", ylabel="coverage, 90 % asked")
     ax.set_ylim(min(0.7, share.min() - 0.05), 1.02)
+    ax.margins(x=0.12)
     return fig
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from missfit.study.figures.learning_curves import draw_medians
 from missfit.study.figures.methods import shown_methods
 from missfit.study.figures.panels import (
@@ -16,7 +14,6 @@ from missfit.study.figures.panels import (
     title_of,
 )
 
-LEAST = 1e-4  # a median below it lies at the lower end of the axis, which is in logs
 # Colours that are told apart; the first, for our default, is drawn to stand out.
 COLOURS = (
     "#e6007e", "#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd",
@@ -27,9 +24,8 @@ COLOURS = (
 def class_curves(table, *, published: bool = False):
     """Draw log-loss above the Bayes rate against training rows, by setting.
 
-    The log-loss of the Bayes classifier on the same test rows is taken off, so that 0
-    is the best that there is. Lines are medians over the repetitions, bands their 95 %
-    bootstrap intervals.
+    0 would be the best that there is, the log-loss of the Bayes classifier. Lines are
+    medians over the repetitions, bands their 95 % bootstrap intervals.
 
     Parameters
     ----------
@@ -40,9 +36,6 @@ def class_curves(table, *, published: bool = False):
     """
     done = finished_classes(table)
     done = done[done["split"] == "test"]
-    done = done.assign(
-        excess=np.maximum(done["log_loss"] - done["bayes_log_loss"].fillna(0.0), LEAST)
-    )
     d = main_dimension(done)
     done = done[done["d"] == d]
     settings = settings_of(done)
@@ -53,7 +46,7 @@ def class_curves(table, *, published: bool = False):
             part = done[done["setting"] == setting]
             for method in part["method"].unique():
                 rows = part[part["method"] == method]
-                draw_medians(ax, rows, "excess", method, colours[method])
+                draw_medians(ax, rows, "excess_log_loss", method, colours[method])
             ax.set(xscale="log", yscale="log", xlabel="number of training samples")
             rate = part["bayes_log_loss"].mean()
             title = f"{title_of(setting, part)}, Bayes log-loss {rate:.3f}"
