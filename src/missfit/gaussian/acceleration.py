@@ -65,7 +65,8 @@ def climb(
     """
     pack, unpack = coordinates
     past, heights, n_iter = Past(LOOK_BACK), [-np.inf], 0
-    refuge = plain = point = start  # refuge: where the steps stood before the last leap
+    plain = point = start
+    refuge = None  # after a leap: where it began
     while n_iter < max_iter:
         n_iter += 1
         image, height = _tried(step, point, is_leap=point is not plain)
@@ -73,13 +74,14 @@ def climb(
             past.forget_half()
             point = plain
             continue
-        if point is plain and height < heights[-1] - ROUNDING * abs(heights[-1]):
+        fell = height < heights[-1] - ROUNDING * abs(heights[-1])
+        if refuge is not None and fell:
             # EM only climbs: the last leap was to a place that no step leads to
-            past, heights, plain = Past(LOOK_BACK), [-np.inf], refuge
-            point = plain
+            past, heights = Past(LOOK_BACK), [-np.inf]
+            plain = point = refuge
+            refuge = None
             continue
-        if point is not plain:
-            refuge = plain
+        refuge = None if point is plain else plain
         plain = image
         heights.append(height)
         if len(heights) > WINDOW and height - heights[-1 - WINDOW] < least_gain:
