@@ -10,6 +10,7 @@ EXTRAS = (
     "study",
     "table",
     "excel",
+    "serve",
     "dask",
     "onnx",
 )  # what users install; not dev, not docs

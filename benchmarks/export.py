@@ -55,7 +55,8 @@ def alternatives():
     """Return what skl2onnx is asked to convert."""
     return [
         make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), RidgeCV()),
-        RandomForestRegressor(100, min_samples_leaf=5, random_state=0),
+        make_pipeline(SimpleImputer(), StandardScaler(), RidgeCV()),
+        RandomForestRegressor(50, min_samples_leaf=5, random_state=0),
         HistGradientBoostingRegressor(random_state=0),
     ]
 
@@ -125,20 +126,22 @@ def theirs(model, Z, spread):
         from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
     except ImportError:
         return "skl2onnx is not installed"
-    gaps, d = [], Z.shape[1]
+    gaps, last, d = [], None, Z.shape[1]
     for dtype, kind in (("float32", FloatTensorType), ("float64", DoubleTensorType)):
         rows = Z.astype(dtype)
         try:
             onnx = convert_sklearn(model, initial_types=[("X", kind([None, d]))])
-            run = session(onnx.SerializeToString())
+            content = onnx.SerializeToString()
+            run = session(content)
             found = run_all(run, "X", rows)
-        except Exception as error:
-            gaps.append(f"{type(error).__name__}")
+        except Exception as error:  # of skl2onnx or of onnxruntime, of any type
+            gaps.append(type(error).__name__)
             continue
         gaps.append(np.abs(found - model.predict(rows)).max() / spread)
-    if all(isinstance(gap, str) for gap in gaps):
+        last = len(content), milliseconds(run, "X", rows)
+    if last is None:
         return f"not converted ({gaps[0]})"
-    return gaps[::-1], len(onnx.SerializeToString()), milliseconds(run, "X", rows)
+    return gaps[::-1], *last
 
 
 def line(table, name, found):

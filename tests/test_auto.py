@@ -229,7 +229,9 @@ def test_groups_are_held_out_together(rng):
         assert max(score.r2 for score in model.scores_) < 0.05
     new = rng.standard_normal((2000, 4))
     error = [np.mean(model.predict(new) ** 2) for model in (fooled, honest)]
-    assert error[1] < 0.2 * error[0]
+    # four slopes that 100 groups have told leave 4 / 100 even where there is nothing
+    assert error[1] < 0.08
+    assert error[1] < 0.6 * error[0]
 
 
 def test_any_cv_argument_is_understood(rng):

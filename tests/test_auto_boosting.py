@@ -34,7 +34,9 @@ def curved(rng, n=400):
 def parts_of(table, estimator, tasks=SQUARED_ERROR.tasks, deadline=np.inf):
     candidates = [PartCandidate(seeded(estimator, 0), "part", task) for task in tasks]
     _, splits = all_and_splits(table, list(CV.split(table.X)))
-    return fit_parts(table, EMLR(), splits, candidates, 0, deadline), candidates
+    return fit_parts(
+        table, EMLR(), splits, candidates, np.random.default_rng(0), deadline
+    ), candidates
 
 
 def test_a_part_on_y_is_the_mean_of_scikit_learn_s_own_fits_to_the_folds(rng):
@@ -84,9 +86,9 @@ def beside_nothing(y, weight):
 
 
 def test_the_weights_are_those_of_least_squares_where_all_lie_inside(rng):
-    additions = rng.standard_normal((2, 500))
-    residual = np.array([0.6, 0.3]) @ additions + 0.1 * rng.standard_normal(500)
-    weight = rng.random(500)
+    additions = rng.standard_normal((2, 5000))
+    residual = np.array([0.6, 0.3]) @ additions + 0.1 * rng.standard_normal(5000)
+    weight = rng.random(5000)
     stack = stacked(beside_nothing(residual, weight), list(additions))
     expected = Ridge(1e-12, fit_intercept=False).fit(additions.T, residual, weight)
     assert stack.kept == [0, 1]  # the most useful first
@@ -97,12 +99,12 @@ def test_the_weights_are_those_of_least_squares_where_all_lie_inside(rng):
 
 
 def test_weights_stay_between_0_and_1_and_noise_has_none(rng):
-    useful, noise = rng.standard_normal((2, 500))
+    useful, noise = rng.standard_normal((2, 2000))
     noise -= (noise @ useful / (useful @ useful) + 0.1) * useful  # leads away from it
-    stack = stacked(beside_nothing(3 * useful, np.ones(500)), [noise, useful])
+    stack = stacked(beside_nothing(3 * useful, np.ones(2000)), [noise, useful])
     assert stack.kept == [1]
     assert stack.weights.tolist() == pytest.approx([1.0], abs=1e-6)
-    nothing = stacked(beside_nothing(-useful, np.ones(500)), [useful])
+    nothing = stacked(beside_nothing(-useful, np.ones(2000)), [useful])
     assert nothing.kept == []
     assert nothing.gain.value == 0
 

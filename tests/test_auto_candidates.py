@@ -98,6 +98,7 @@ def test_without_a_linear_candidate_the_reference_is_emlr(rng):
         (50, 3, 0.3, ["FactorizedLR", "SelfMaskedLR"]),
         (300, 13, 0.3, ["FactorizedLR", "SelfMaskedLR"]),
         (300, 21, 0.3, ["SelfMaskedLR"]),
+        (300, 61, 0.3, []),
     ],
 )
 def test_the_default_candidates_suit_the_table(n, d, rate, tried, rng):

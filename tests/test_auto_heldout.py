@@ -12,11 +12,14 @@ from sklearn.pipeline import make_pipeline
 from conftest import hide, random_cov
 from missfit import (
     EMLR,
+    AutoClassifier,
+    AutoRegressor,
     ConditionalImputedLR,
     ConstantImputedLR,
     ExpandedLR,
     FactorizedLR,
     PatternMixtureLR,
+    PatternProbit,
     SelfMaskedLR,
 )
 from missfit.auto.heldout import (
@@ -175,3 +178,17 @@ def test_the_weighted_standard_error_is_the_infinitesimal_jackknife(rng):
     for factor in (1.0, 1e-8, 1e8):  # the unit of weights says nothing
         gain = paired_gain(gap, np.zeros(50), factor * weight)
         assert gain.standard_error == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("make", [AutoRegressor, AutoClassifier])
+def test_splits_of_the_user_count_the_rows_of_weight_zero(make, rng):
+    X = rng.standard_normal((60, 2))
+    y = (X.sum(axis=1) + 0.3 * rng.standard_normal(60) > 0).astype(int)
+    weight = np.where(np.arange(60) % 3 == 0, 0.0, 1.0)
+    left = np.flatnonzero(weight)
+    of_all = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    of_left = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
+    linear = [PatternProbit(EMLR())] if make is AutoClassifier else [EMLR()]
+    one = make(linear, cv=of_all).fit(X, y, sample_weight=weight)
+    other = make(linear, cv=of_left).fit(X[left], y[left])
+    assert one.scores_[0].score == pytest.approx(other.scores_[0].score, rel=1e-9)

@@ -145,3 +145,51 @@ def test_a_scout_is_not_sent_where_rows_are_few(rng):
     scout = Scout("a scout", lambda train: pytest.fail("sent"), least_rows=301)
     race.candidates[1].scout = scout
     assert race.run(splits) is race.candidates[1]
+
+
+def test_the_dear_wait_until_a_hint_of_the_others_gains_something(rng):
+    """Column 2 hints at column 1, which would win."""
+    for spread, tried in ((2.0, False), (0.9, True)):
+        race, splits = race_of(rng, [1.0, 0.1, spread], n=4000)
+        reference, dear, hint = race.candidates
+        dear.hint = hint
+        assert race.run(splits) is (dear if tried else reference)
+        assert dear.out == ("" if tried else "not tried: column 2 gains nothing")
+
+
+def test_what_predicts_as_the_reference_does_leaves_at_once(rng):
+    race, splits = race_of(rng, [1.0, 1.0])
+    race.candidates[1].estimator = Column(0, against="x")
+    assert race.run(splits) is race.reference
+    assert race.candidates[1].out == "predicts as column 0 does"
+    assert len(race.candidates[1].loss) == 1
+
+
+def test_a_hundred_rows_are_enough_for_what_is_five_standard_errors_behind(rng):
+    race, splits = race_of(rng, [0.1, 5.0, 0.099], n=800, n_folds=8)
+    race.run(splits)
+    assert len(race.candidates[1].loss) == 1
+    assert len(race.candidates[2].loss) == 8
+
+
+def test_no_run_is_begun_that_leaves_too_little_time_for_the_final_fit(
+    rng, monkeypatch
+):
+    """A fit takes ten seconds, and one to all rows 10 / (3 / 4)."""
+    now = [0.0]
+
+    class Slow(Column):
+        def fit(self, X, y, sample_weight=None):
+            now[0] += 10.0
+            return self
+
+    monkeypatch.setattr("missfit.auto.race.time.perf_counter", lambda: now[0])
+    race, splits = race_of(rng, [1.0, 0.99], n=400, deadline=35.0)
+    for j, candidate in enumerate(race.candidates):
+        candidate.estimator = Slow(j)
+    race.run(splits)
+    reference, other = race.candidates
+    assert race.final_seconds(reference) == pytest.approx(10 / 0.75)
+    # there is time for a run and a final fit after ten seconds, but not after thirty
+    assert len(other.loss) == 1
+    assert other.out == "skipped: out of time"

@@ -10,7 +10,7 @@ import time
 import traceback
 from typing import NamedTuple
 
-MOST_SECONDS = 20  # of work; of waiting ten times as many: the machine may be busy
+MOST_SECONDS = 20  # of work; of waiting a hundred times as many, on a busy machine
 MOST_BYTES = 2 << 30
 RUNS_CODE = {
     "os.system",
@@ -49,7 +49,7 @@ class Worker:
         start = time.monotonic()
         with contextlib.suppress(EOFError, ConnectionError):
             self.pipe.send([str(argument) for argument in arguments])
-            if self.pipe.poll(10 * MOST_SECONDS):
+            if self.pipe.poll(100 * MOST_SECONDS):
                 return self.pipe.recv()
         seconds = time.monotonic() - start
         self.close()

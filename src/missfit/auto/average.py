@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.base import NanRegressor
+from missfit.moments.pattern_moments import PatternMoments
 
 
 class LinearAverage(NanRegressor):
@@ -63,6 +64,28 @@ class LinearAverage(NanRegressor):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         models = [clone(member).fit(X, y, **weights) for member in self.estimators]
         return self._become(trial.of_fitted(models))
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the fit of one of them sees rows."""
+        return any(member.needs_rows for member in self.estimators)
+
+    def fit_moments(self, moments: PatternMoments, folds: Any = None) -> Any:
+        """Fit each of the predictors to the same moments.
+
+        Parameters
+        ----------
+        moments : PatternMoments
+        folds : list of PatternMoments, optional
+            The moments of each fold of the rows.
+        """
+        models = [clone(m).fit_moments(moments, folds) for m in self.estimators]
+        return self._become(self._trial().of_fitted(models))
+
+    def with_chosen_strength(self) -> LinearAverage:
+        """Return an unfitted copy with the ridge strengths that these fits chose."""
+        free = [model.with_chosen_strength() for model in self.estimators_]
+        return LinearAverage(free, self.weights)
 
     def made_of(self) -> list[Any]:
         """Return the predictors whose mean this is."""

@@ -34,6 +34,7 @@ POOLED_ROWS = 10  # rows for each pattern from which on it may have a model of i
 # ridge that is chosen, and at 300 x 200 each law takes as long as the reference.
 LAW_ROWS = 5
 MIXED_ROWS = 20  # rows for each feature from which on there are components to find
+MASKED_ROWS = 5  # rows for each feature from which on a masking curve can be learned
 # Rows that tell whether a candidate which costs by the row has hope, where there are
 # twice as many: at least SOME_ROWS, and one in ONE_IN of large tables. On four real
 # tables SelfMaskedLR is then dropped as it is with all rows; where values hide
@@ -105,7 +106,8 @@ def default_regressors(moments: PatternMoments) -> list[Any]:
     """Return the candidates for a number that suit a table.
 
     - always: EMLR (the reference), ConditionalImputedLR, gradient boosting
-    - where values are missing: SelfMaskedLR; with at most 20 features FactorizedLR
+    - where values are missing: with 5 rows for each feature SelfMaskedLR; with at most
+      20 features FactorizedLR
     - and where patterns have 10 rows on average: PartialPooling(FactorizedLR())
     - at most 12 features, and 20 rows for each: PatternMixtureLR
     """
@@ -115,7 +117,7 @@ def default_regressors(moments: PatternMoments) -> list[Any]:
         linear.append(FactorizedLR())
         if len(moments) > 1 and n >= POOLED_ROWS * len(moments):
             linear.append(PartialPooling(FactorizedLR(alphas=(10.0,))))
-    if moments.patterns.any():
+    if moments.patterns.any() and n >= MASKED_ROWS * d:
         linear.append(SelfMaskedLR())
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
         # fixed starts, so that chance is in the folds and in boosting alone: other

@@ -19,7 +19,7 @@ from missfit.auto.boosting import fit_parts
 from missfit.auto.candidates import candidates_of
 from missfit.auto.clock import Clock
 from missfit.auto.explanation import Explanation, Score
-from missfit.auto.heldout import Table, all_and_splits, row_splits
+from missfit.auto.heldout import Table, all_and_splits, counted_rows
 from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
 from missfit.auto.race import Race
@@ -46,7 +46,7 @@ class AutoPredictor(NanEstimator):
 
     @abstractmethod
     def _table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Table:
-        """Return validated rows of weight > 0, and remember what they look like."""
+        """Return validated rows, and remember what they look like."""
 
     @abstractmethod
     def _default_candidates(self, moments: PatternMoments) -> list[Any]:
@@ -56,7 +56,8 @@ class AutoPredictor(NanEstimator):
         """Choose by the rows of a table, and fit what is chosen."""
         seed, deadline = self._seed(), clock.deadline
         with clock.stage("reading the rows"):
-            whole, splits = all_and_splits(table, row_splits(table, self.cv, seed))
+            table, pairs = counted_rows(table, self.cv, seed)
+            whole, splits = all_and_splits(table, pairs)
             candidates = self._candidates(table, whole.moments)
         with clock.stage("the linear candidates"):
             race = Race(candidates.for_the_race(seed), table, deadline)
@@ -111,7 +112,7 @@ class AutoPredictor(NanEstimator):
         PatternMixtureLR
         HistGradientBoostingRegressor
         """
-        table = self._trial()._table(X, y, sample_weight, None)
+        table = self._trial()._table(X, y, sample_weight, None).weighted()
         moments = table.moments(np.arange(len(table.X)))
         found = self._candidates(table, moments)
         return [clone(candidate) for candidate in (*found.linear, *found.flexible)]

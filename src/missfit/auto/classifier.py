@@ -52,8 +52,9 @@ class AutoClassifier(AutoPredictor, NanClassifier):
         By default 5 shuffled folds, 3 from 5,000 rows on, in which every class has its
         share; groups are kept together. Otherwise as in `missfit.AutoRegressor`.
     time_budget : float, optional
-        Seconds after which no further candidate is begun. What was chosen is then
-        fitted to the end. The choice may differ from run to run.
+        Seconds for the whole fit. No candidate is begun that would, as far as those
+        before tell, leave too little time to fit the base to all rows; the reference is
+        fitted in any case. The choice may differ from run to run.
     random_state : int, RandomState or None
         Seed of the folds and of every candidate whose own ``random_state`` is None.
 
@@ -144,13 +145,13 @@ class AutoClassifier(AutoPredictor, NanClassifier):
         return self._objective_.shares(self._guess(self._objective_, X))
 
     def _table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Table:
-        """Return the rows of weight > 0, with the classes numbered."""
+        """Return the rows, with the classes numbered."""
         rows = self._labelled_rows(X, y, sample_weight)
         n = len(rows.code)
         weight = np.ones(n) if rows.weight is None else effective_rows(rows.weight)
         objective = LogLoss(len(self.classes_), UNSEEN / n)
         groups = checked_groups(groups, rows.X)
-        return Table(rows.X, rows.code, weight, groups, objective).weighted()
+        return Table(rows.X, rows.code, weight, groups, objective)
 
     def _default_candidates(self, moments: PatternMoments) -> list[Any]:
         return default_classifiers(moments)

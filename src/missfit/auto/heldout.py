@@ -294,5 +294,22 @@ def row_splits(
             splits_of_rows(cv, X, y, groups=groups, seed=seed, instead="cv=None")
         return []
     n_folds = default_folds(len(X)) if cv is None else cv
-    splits = splits_of_rows(n_folds, X, y, groups=groups, seed=seed, instead="cv=None")
+    splits = splits_of_rows(
+        n_folds, X, y, weight=table.weight, groups=groups, seed=seed, instead="cv=None"
+    )
     return table.objective.splits(splits, y, groups, seed if is_number else None)
+
+
+def counted_rows(table: Table, cv: Any, seed: int) -> tuple[Table, list]:
+    """Return the rows of weight > 0, and the splits of them that ``cv`` means.
+
+    A number deals these rows to folds. All other splits count the rows as they came,
+    with those of weight 0 among them.
+    """
+    left = table.weighted()
+    if cv is None or isinstance(cv, (int, np.integer)) or len(left.X) == len(table.X):
+        return left, row_splits(left, cv, seed)
+    counts = table.weight > 0
+    place = np.cumsum(counts) - 1
+    splits = row_splits(table, cv, seed)
+    return left, [tuple(place[rows[counts[rows]]] for rows in pair) for pair in splits]

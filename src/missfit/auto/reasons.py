@@ -96,7 +96,22 @@ class Outcome(NamedTuple):
         found = mechanism(
             rows_of(table.X, targets[:, one], table.weight, table.groups), law
         )
-        return with_self_masking(found, self.self_masking())
+        said = with_self_masking(found, self.self_masking())
+        return said if said.self_masking is not None else self._without_hint(said)
+
+    def _without_hint(self, found: Mechanism) -> Mechanism:
+        """Say why a model of self-masking was not tried, where a hint was missing."""
+        hints = [c.hint for c in self.race.candidates if c.hint and not c.loss]
+        hint = next((hint for hint in hints if hint.loss), None)
+        if hint is None:
+            return found
+        why = (
+            f"{hint.name}, which knows what is missing, predicts held-out rows no "
+            f"better than {self.race.reference.name}"
+        )
+        return found._replace(
+            self_masking=False, self_evidence=f"no sign that holds ({why})"
+        )
 
     def self_masking(self) -> SelfMaskingTrial | None:
         """Return how a model of self-masking did; None where none was in the race."""

@@ -25,14 +25,17 @@ class AutoRegressor(AutoPredictor, NanRegressor):
     """The default: a linear base chosen by held-out prediction, boosted if it pays.
 
     1. Linear predictors compete for the base. The first candidate, EMLR, stays unless
-       another predicts the held-out rows better by one paired standard error.
+       another predicts the held-out rows better by one paired standard error. With
+       fewer than 2,000 rows none is picked: the base is the mean of their predictions,
+       weighted by how well they predict the held-out rows.
     2. Gradient boosting is fitted to the residuals of the base, and beside it to y. The
        number of rounds and the weights of::
 
            f(x) = base(x) + u boosted_residual(x) + v (boosted_y(x) - base(x))
 
        come from the same held-out rows (least squares, u and v in [0, 1]); each part
-       must lower their squared error by 1.5 standard errors, or it is left out.
+       must lower their squared error by 1.5 standard errors, or it is left out. With
+       fewer than 2,000 rows the weights are shrunk by the evidence for the parts.
 
     Everything is refitted inside every fold. The base ends fitted to all rows, the
     boosting is the mean of its fits to the folds.
@@ -50,8 +53,9 @@ class AutoRegressor(AutoPredictor, NanRegressor):
         candidates are chosen by rows that come later. Fewer than 10 rows (or groups)
         are not split: the reference is taken.
     time_budget : float, optional
-        Seconds after which no further candidate is begun. What was chosen is then
-        fitted to the end. The choice may differ from run to run.
+        Seconds for the whole fit. No candidate is begun that would, as far as those
+        before tell, leave too little time to fit the base to all rows; the reference is
+        fitted in any case. The choice may differ from run to run.
     random_state : int, RandomState or None
         Seed of the folds, of the rows drawn from a source, and of every candidate whose
         own ``random_state`` is None.
@@ -59,7 +63,8 @@ class AutoRegressor(AutoPredictor, NanRegressor):
     Attributes
     ----------
     base_ : estimator
-        The chosen linear predictor, fitted to all rows.
+        The chosen linear predictor, fitted to all rows. Where several are averaged,
+        ``base_.estimators_`` are they and ``base_.weights`` their weights.
     parts_ : list of Part
         The flexible parts that earned their place, with their rounds and weights.
     scores_ : list of Score
@@ -192,13 +197,13 @@ class AutoRegressor(AutoPredictor, NanRegressor):
         self._explanation_ = replace(why, reason=f"{why.reason} {said}")
 
     def _table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Table:
-        """Return the rows of weight > 0."""
+        """Return the rows."""
         X, y, sample_weight = named_columns(X, y, sample_weight)
         X, y = self._check_fit(X, y)
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = effective_rows(check_weight(sample_weight, len(X)))
-        return Table(X, y, weight, checked_groups(groups, X)).weighted()
+        return Table(X, y, weight, checked_groups(groups, X))
 
     def _default_candidates(self, moments: PatternMoments) -> list[Any]:
         return default_regressors(moments)

@@ -23,8 +23,12 @@ class Unseen:
         """Return the weights of additions of least loss, and the losses with them."""
         objective, y = self.table.objective, self.table.y[self.rows]
         weights = objective.weights(y, self.base, additions, self.weight)
+        return weights, self.losses_with(additions, weights)
+
+    def losses_with(self, additions: list[NDArray], weights) -> NDArray[np.float64]:
+        """Return the losses with additions at some weights."""
         added = sum(w * part for w, part in zip(weights, additions, strict=True))
-        return weights, objective.losses(y, self.base + added)
+        return self.table.losses(self.rows, self.base + added)
 
     def gain(self, loss: NDArray, new_loss: NDArray) -> Gain:
         """Return how much lower the second losses are."""
@@ -55,15 +59,36 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
     """Weights in [0, 1] of additions to a base; each addition must earn its place.
 
     Additions are taken one by one, the most useful first, as long as each lowers the
-    held-out loss by more paired standard errors than the objective asks for.
+    held-out loss by more paired standard errors than the objective asks for. Where rows
+    are few, the weights of least loss are shrunk by the evidence, see `shrunk`.
     """
+    earned = unseen.table.objective.earned
     kept, weights, loss = [], np.empty(0), unseen.base_loss
+    least = np.inf  # the evidence for the addition that has least of it
     while len(kept) < len(additions):
         trials = []
         for k in set(range(len(additions))) - set(kept):
             trials.append((k, *unseen.weighed([additions[j] for j in [*kept, k]])))
         k, trial, new_loss = min(trials, key=lambda t: unseen.weight @ t[2])
-        if not unseen.gain(loss, new_loss).wins(unseen.table.objective.earned):
+        gain = unseen.gain(loss, new_loss)
+        if not gain.wins(earned):
             break
         kept, weights, loss = [*kept, k], trial, new_loss
+        if gain.standard_error:
+            least = min(least, gain.value / gain.standard_error)
+    if kept and unseen.table.is_averaged:
+        weights = shrunk(weights, least, earned)
+        loss = unseen.losses_with([additions[k] for k in kept], weights)
     return Stack(kept, weights, unseen.gain(unseen.base_loss, loss))
+
+
+def shrunk(
+    weights: NDArray[np.float64], errors: float, earned: float
+) -> NDArray[np.float64]:
+    """Return weights times 1 - (earned / errors)^2, as James and Stein shrink.
+
+    A gain of just as many standard errors as must be earned is taken for chance, one of
+    three times as many for real: with few rows, what is kept was chosen among several
+    numbers of rounds and parts by errors that are as large as the gains.
+    """
+    return weights * (1 - (earned / errors) ** 2)

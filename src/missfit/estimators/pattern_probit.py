@@ -139,9 +139,9 @@ class PatternProbit(NanClassifier):
         return len(parts) > 1 and len(self.classes_) == 2
 
     def _regressions(self, parts: list, rows: LabelledRows, slope_rows: float) -> list:
-        n_classes = len(self.classes_)
+        n_classes, weight = len(self.classes_), np.asarray(rows.weight)
         return [
-            latent_regression(parts, rows.code == k, rows.weight, slope_rows)
+            latent_regression(parts, rows.code == k, weight, slope_rows)
             for k in ([1] if n_classes == 2 else range(n_classes))
         ]
 

@@ -47,7 +47,7 @@ def log_shares(
     It is P = sum_k w_k Phi(s (b0 + b'E_k[X]) / tau_k), tau_k^2 = 1 + b'Cov_k(X) b.
     """
     terms = _terms(parts, [_index(part, law, sign) for part in parts], len(sign))
-    return logsumexp(terms, axis=1)
+    return np.asarray(logsumexp(terms, axis=1))
 
 
 def evidence(
@@ -87,7 +87,7 @@ def latent_regression(
         law = LatentRegression(float(vector[0]), vector[1:])
         indices = [_index(part, law, sign) for part in parts]
         terms = _terms(parts, indices, len(sign))
-        log_share = logsumexp(terms, axis=1)
+        log_share = np.asarray(logsumexp(terms, axis=1))
         belongs = np.exp(terms - log_share[:, None])
         slope = np.r_[0.0, slope_rows * law.slope]
         for k, (part, index) in enumerate(zip(parts, indices, strict=True)):

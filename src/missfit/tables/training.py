@@ -220,7 +220,7 @@ def _check_enough(found: Target, target: str, least_rows: int, path) -> None:
             f"{path}: the target {shown(target)} is {only} in every row; there is "
             "nothing to learn."
         )
-    if found.classes is not None:
+    if found.classes is not None and least_rows > FEWEST_OTHERS:
         _check_others(y.astype(np.intp), found.classes, target, path)
 
 

@@ -1,0 +1,130 @@
+"""Few rows: the mean of linear candidates, weighted by held-out evidence."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+
+from conftest import hide
+from missfit import (
+    EMLR,
+    AutoRegressor,
+    ConditionalImputedLR,
+    ConstantImputedLR,
+    PatternMoments,
+)
+from missfit.auto.average import LinearAverage
+from missfit.auto.averaging import LEAST_WEIGHT, TEMPERATURE, evidence_weights
+from missfit.auto.heldout import AVERAGED_ROWS, Table
+from missfit.auto.objective import SQUARED_ERROR
+from missfit.auto.stacking import Unseen, shrunk, stacked
+
+EARNED = SQUARED_ERROR.earned
+
+
+def table_of(rng, n, groups=None):
+    X = rng.standard_normal((n, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.standard_normal(n)
+    return Table(hide(rng, X, 0.2), y, np.ones(n), groups)
+
+
+def test_a_candidate_weighs_by_the_likelihood_of_the_held_out_rows(rng):
+    """Gaussian errors with the variance that the best one leaves, tempered."""
+    table, rows = table_of(rng, 60), np.arange(60)
+    error = np.array([[1.0], [1.01], [1.02]]) * rng.standard_normal(60)
+    spread = np.sqrt(np.mean(error**2, axis=1).min())
+    likelihood = norm.logpdf(error, scale=spread).sum(axis=1) / TEMPERATURE
+    expected = np.exp(likelihood - likelihood.max())
+    expected /= expected.sum()
+    assert expected.min() > LEAST_WEIGHT  # none is cut
+    weights = evidence_weights(table, rows, error**2)
+    np.testing.assert_allclose(weights, expected, rtol=1e-12)
+
+
+def test_those_of_hardly_any_weight_are_cut_and_the_others_add_up_to_one(rng):
+    table, rows = table_of(rng, 300), np.arange(300)
+    loss = np.array([[1.0], [1.001], [3.0]]) * np.ones(300)
+    weights = evidence_weights(table, rows, loss)
+    assert weights[2] == 0.0
+    assert weights.sum() == pytest.approx(1.0)
+    perfect = evidence_weights(table, rows, np.zeros((2, 300)))
+    np.testing.assert_array_equal(perfect, [0.5, 0.5])
+
+
+def test_the_rows_of_a_group_count_for_one(rng):
+    plain = table_of(rng, 40)
+    loss = rng.uniform(1, 2, size=(2, 40)) * [[1.0], [1.05]]
+    alone = evidence_weights(plain, np.arange(40), loss)
+    five = plain.take(np.repeat(np.arange(40), 5))
+    five = five._replace(groups=np.repeat(np.arange(40), 5))
+    together = evidence_weights(five, np.arange(200), np.repeat(loss, 5, axis=1))
+    np.testing.assert_allclose(together, alone)
+
+
+def test_the_average_is_the_weighted_mean_of_plain_fits(rng):
+    X, y, *_ = table_of(rng, 80)
+    members, weights = [EMLR(), ConditionalImputedLR()], (0.7, 0.3)
+    mean = LinearAverage(members, weights).fit(X, y)
+    every = [clone(member).fit(X, y).predict(X) for member in members]
+    expected = np.average(every, axis=0, weights=weights)
+    np.testing.assert_allclose(mean.predict(X), expected, atol=1e-12)
+    moments = PatternMoments.from_data(X, y)
+    by_moments = LinearAverage(members, weights).fit_moments(moments)
+    np.testing.assert_allclose(by_moments.predict(X), expected, atol=1e-10)
+    again = pickle.loads(pickle.dumps(mean))
+    np.testing.assert_array_equal(again.predict(X), mean.predict(X))
+
+
+def test_few_rows_are_averaged_and_many_are_not(rng):
+    candidates = [EMLR(), ConstantImputedLR()]
+    X, y, *_ = table_of(rng, AVERAGED_ROWS)
+    some = slice(0, 60)
+    few = AutoRegressor(candidates, random_state=0).fit(X[some], y[some])
+    many = AutoRegressor(candidates, random_state=0).fit(X, y)
+    assert type(many.base_) is EMLR
+    # at sixty rows the constant is still worth something
+    assert few.explain().choice.count("+") == 1
+    every = [clone(c).fit(X[some], y[some]).predict(X) for c in few.base_.estimators]
+    expected = np.average(every, axis=0, weights=few.base_.weights)
+    np.testing.assert_allclose(few.predict(X), expected, atol=1e-10)
+    words = str(few.explain())
+    assert "60 rows are too few to pick one linear predictor" in words
+    assert f"weight {few.base_.weights[0]:.2f}" in words
+
+
+def test_of_an_average_the_worth_of_a_feature_is_the_mean_of_its_members(rng):
+    """Both members have the law of EM, and their own slopes."""
+    X, y, *_ = table_of(rng, 60)
+    few = AutoRegressor([EMLR(), ConstantImputedLR()], random_state=0).fit(X, y)
+    members = [
+        AutoRegressor([member], random_state=0).fit(X, y).explain().risk_drops
+        for member in few.base_.estimators
+    ]
+    expected = np.average(members, axis=0, weights=few.base_.weights)
+    np.testing.assert_allclose(few.explain().risk_drops, expected)
+
+
+# --- flexible parts -------------------------------------------------------------------
+
+
+def test_weights_of_parts_are_shrunk_by_the_evidence_where_rows_are_few(rng):
+    n = 400
+    useful = rng.standard_normal(n)
+    y = 0.5 * useful + rng.standard_normal(n)
+    few = Table(np.zeros((n, 1)), y, np.ones(n), None)
+    unseen = Unseen(few, np.arange(n), np.zeros(n))
+    stack = stacked(unseen, [useful])
+    plain = np.linalg.lstsq(useful[:, None], y)[0][0]  # between 0 and 1
+    gain = y**2 - (y - plain * useful) ** 2
+    errors = gain.mean() / (gain.std() / np.sqrt(n))
+    expected = plain * (1 - (EARNED / errors) ** 2)
+    assert stack.weights[0] == pytest.approx(expected)
+    assert 0 < stack.weights[0] < plain
+
+
+def test_evidence_at_the_threshold_is_worth_nothing_and_much_of_it_everything():
+    weight = np.array([0.8])
+    assert shrunk(weight, EARNED, EARNED)[0] == 0
+    assert shrunk(weight, 1e6, EARNED)[0] == pytest.approx(0.8)
