@@ -72,3 +72,17 @@ def test_anderson_solves_a_linear_problem_within_as_many_steps_as_its_memory(rng
     for _ in range(7):
         plain = step(plain)[0]
     assert np.abs(plain - end).max() > 0.01
+
+
+def test_a_leap_to_a_height_that_no_step_leads_to_is_undone(rng):
+    step, end = contraction(rng)
+
+    def with_a_mirage(x):  # very high beyond the end, but a step leads back from there
+        following, height = step(x)
+        if (x - end) @ end <= 1e-6 * end @ end:
+            return following, height
+        return 2 * end - following, 1e9
+
+    # from 0 the plain steps come to the end from one side, and leaps overshoot it
+    ended = climb(with_a_mirage, np.zeros(5), PAIR, max_iter=900, least_gain=1e-12)
+    assert step(ended.point)[1] > -1e-4

@@ -168,7 +168,7 @@ class EMLR(PatternPredictor):
         # what is left is told once: a fit nearby is as far from its end
         unfinished = self._unfinished(held, data, moments) if near is None else ""
         if unfinished:
-            warnings.warn(unfinished, ConvergenceWarning, stacklevel=4)
+            warnings.warn(unfinished, ConvergenceWarning, stacklevel=5)
         self.by_em_, self.prior_rows_ = held.by_em, float(held.model.prior_rows)
         strength = np.broadcast_to(held.model.slope_rows, moments.n_targets).copy()
         self.slope_rows_ = float(strength[0]) if self._y_ndim_ == 1 else strength

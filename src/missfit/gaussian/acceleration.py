@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 # Steps that `climb` looks back. Of 5, 10 and 20, which differ little, 10 was best or
 # near it on the three tables of its docstring.
 LOOK_BACK = 10
+ROUNDING = 1e-6  # share of the height by which EM may seem to fall by rounding
 WINDOW = 3  # steps whose gain together tells that an ascent has ended
 # Anderson's acceleration without heights looks MEMORY steps back; it forgets them once
 # the residual grows by MOST_GROWTH or the weights add up to MOST_WEIGHT. Together they
@@ -65,6 +66,7 @@ def climb(
     pack, unpack = coordinates
     past, heights, n_iter = Past(LOOK_BACK), [-np.inf], 0
     plain = point = start
+    refuge = None  # after a leap: where it began
     while n_iter < max_iter:
         n_iter += 1
         image, height = _tried(step, point, is_leap=point is not plain)
@@ -72,6 +74,14 @@ def climb(
             past.forget_half()
             point = plain
             continue
+        fell = height < heights[-1] - ROUNDING * abs(heights[-1])
+        if refuge is not None and fell:
+            # EM only climbs: the last leap was to a place that no step leads to
+            past, heights = Past(LOOK_BACK), [-np.inf]
+            plain = point = refuge
+            refuge = None
+            continue
+        refuge = None if point is plain else plain
         plain = image
         heights.append(height)
         if len(heights) > WINDOW and height - heights[-1 - WINDOW] < least_gain:

@@ -84,6 +84,9 @@ class CovarianceLaw:
         The log-likelihood is NaN: it is not needed where this law is.
         """
         mis, obs = chunk.missing, missing_index(chunk.observed)
+        unknown = np.full(len(chunk.count), np.nan)
+        if not mis.shape[1]:  # what is complete needs no inverse, which may not exist
+            return Completion(points, np.zeros((len(mis), 0, 0)), unknown)
         cross = self.cov[mis[:, :, None], obs[:, None, :]]
         inner = np.linalg.inv(self.cov[obs[:, :, None], obs[:, None, :]])
         slope = cross @ inner
@@ -91,7 +94,7 @@ class CovarianceLaw:
         V = V - slope @ cross.transpose(0, 2, 1)
         seen = np.take_along_axis(points, obs[chunk.pattern_of_point], axis=-1)
         _put(points, chunk, _times(seen, slope.transpose(0, 2, 1), chunk))
-        return Completion(points, V, np.full(len(chunk.count), np.nan))
+        return Completion(points, V, unknown)
 
 
 def complete(chunk: PatternChunk, mean: NDArray[np.float64], law) -> Completion:

@@ -141,6 +141,18 @@ class PenalisedGaussian:
             [[inner, cross], [cross.T, residual + slopes.T @ cross]]
         )
 
+    def above_floor(self, mean, cov):
+        """Return a law whose regression leaves at least the floor, as `m_step`'s do.
+
+        Below it the likelihood of a noise-free target is higher than any step's.
+        """
+        d = self.d
+        slopes = regression_slopes(cov[:d, :d], cov[:d, d:])
+        inner = slopes.T @ cov[:d, d:]
+        cov = cov.copy()
+        cov[d:, d:] = at_least(cov[d:, d:] - inner, self.floor) + inner
+        return mean, cov
+
     def log_prior(self, cov) -> float:
         """Log-density of the prior, up to a constant."""
         inner, cross = cov[: self.d, : self.d], cov[: self.d, self.d :]
@@ -219,7 +231,7 @@ def accelerated_em(
         return model.m_step(expected, mean, data.n_rows), height
 
     def unpack(vector, like):
-        return _unpack(vector, data.n_columns)
+        return model.above_floor(*_unpack(vector, data.n_columns))
 
     ended = climb(
         step, start, (_pack, unpack), max_iter=max_iter, least_gain=tol * data.n_rows
