@@ -62,7 +62,7 @@ class LinearAverage(NanRegressor):
         trial = self._trial()
         X, y = trial._check_fit(X, y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        models = [clone(member).fit(X, y, **weights) for member in self.estimators]
+        models = [new.fit(X, y, **weights) for new in self._unfitted()]
         return self._become(trial.of_fitted(models))
 
     @property
@@ -79,8 +79,11 @@ class LinearAverage(NanRegressor):
         folds : list of PatternMoments, optional
             The moments of each fold of the rows.
         """
-        models = [clone(m).fit_moments(moments, folds) for m in self.estimators]
+        models = [new.fit_moments(moments, folds) for new in self._unfitted()]
         return self._become(self._trial().of_fitted(models))
+
+    def _unfitted(self) -> list[Any]:
+        return [clone(member) for member in self.estimators]
 
     def with_chosen_strength(self) -> LinearAverage:
         """Return an unfitted copy with the ridge strengths that these fits chose."""
@@ -110,5 +113,5 @@ class LinearAverage(NanRegressor):
         """
         check_is_fitted(self)
         X = self._check_predict(X)
-        every = zip(self.weights, self.estimators_, strict=True)
-        return self._finite(sum(weight * model.predict(X) for weight, model in every))
+        predictions = [model.predict(X) for model in self.estimators_]
+        return self._finite(np.tensordot(self.weights, predictions, axes=1))

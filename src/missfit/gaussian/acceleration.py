@@ -155,10 +155,14 @@ def extrapolation(zero: NDArray, residual: NDArray, following: NDArray) -> NDArr
 def mixed(residuals: list[NDArray], images: list[NDArray], rcond: float):
     """Return sum_i a_i g(x_i) with weights of sum 1 that make the residual least.
 
-    And the weights of the differences between successive images that lead there.
+    And the weights of the differences between successive images that lead there. Where
+    no weights can be found (a residual is not finite) it is the last image.
     """
     change = np.diff(residuals, axis=0).T
-    weight = np.linalg.lstsq(change, residuals[-1], rcond=rcond)[0]
+    try:
+        weight = np.linalg.lstsq(change, residuals[-1], rcond=rcond)[0]
+    except np.linalg.LinAlgError:
+        weight = np.zeros(change.shape[1])
     return images[-1] - np.diff(images, axis=0).T @ weight, weight
 
 
