@@ -24,7 +24,7 @@ from missfit.simulate import (
     published,
 )
 from missfit.theory import n_parameters
-from test_conditional import genz_mean
+from test_probit import genz_mean
 
 CLOSED_FORM = NAMES[:4]
 
