@@ -17,9 +17,9 @@ from missfit import (
 )
 from missfit.auto.average import LinearAverage
 from missfit.auto.averaging import LEAST_WEIGHT, TEMPERATURE, evidence_weights
-from missfit.auto.heldout import AVERAGED_ROWS, Table
+from missfit.auto.heldout import AVERAGED_ROWS, Gain, Table
 from missfit.auto.objective import SQUARED_ERROR
-from missfit.auto.stacking import Unseen, shrunk, stacked
+from missfit.auto.stacking import Unseen, share_of, stacked
 
 EARNED = SQUARED_ERROR.earned
 
@@ -78,7 +78,8 @@ def test_the_average_is_the_weighted_mean_of_plain_fits(rng):
 
 
 def test_few_rows_are_averaged_and_many_are_not(rng):
-    candidates = [EMLR(), ConstantImputedLR()]
+    # EM to its end, wherever it starts
+    candidates = [EMLR(tol=1e-13), ConstantImputedLR()]
     X, y, *_ = table_of(rng, AVERAGED_ROWS)
     some = slice(0, 60)
     few = AutoRegressor(candidates, random_state=0).fit(X[some], y[some])
@@ -88,7 +89,7 @@ def test_few_rows_are_averaged_and_many_are_not(rng):
     assert few.explain().choice.count("+") == 1
     every = [clone(c).fit(X[some], y[some]).predict(X) for c in few.base_.estimators]
     expected = np.average(every, axis=0, weights=few.base_.weights)
-    np.testing.assert_allclose(few.predict(X), expected, atol=1e-10)
+    np.testing.assert_allclose(few.predict(X), expected, atol=1e-6)
     words = str(few.explain())
     assert "60 rows are too few to pick one linear predictor" in words
     assert f"weight {few.base_.weights[0]:.2f}" in words
@@ -97,13 +98,14 @@ def test_few_rows_are_averaged_and_many_are_not(rng):
 def test_of_an_average_the_worth_of_a_feature_is_the_mean_of_its_members(rng):
     """Both members have the law of EM, and their own slopes."""
     X, y, *_ = table_of(rng, 60)
-    few = AutoRegressor([EMLR(), ConstantImputedLR()], random_state=0).fit(X, y)
+    linear = [EMLR(tol=1e-13), ConstantImputedLR()]  # EM to its end
+    few = AutoRegressor(linear, random_state=0).fit(X, y)
     members = [
         AutoRegressor([member], random_state=0).fit(X, y).explain().risk_drops
         for member in few.base_.estimators
     ]
     expected = np.average(members, axis=0, weights=few.base_.weights)
-    np.testing.assert_allclose(few.explain().risk_drops, expected)
+    np.testing.assert_allclose(few.explain().risk_drops, expected, rtol=1e-6)
 
 
 # --- flexible parts -------------------------------------------------------------------
@@ -125,6 +127,17 @@ def test_weights_of_parts_are_shrunk_by_the_evidence_where_rows_are_few(rng):
 
 
 def test_evidence_at_the_threshold_is_worth_nothing_and_much_of_it_everything():
-    weight = np.array([0.8])
-    assert shrunk(weight, EARNED, EARNED)[0] == 0
-    assert shrunk(weight, 1e6, EARNED)[0] == pytest.approx(0.8)
+    assert share_of(Gain(EARNED, 1.0), EARNED) == 0
+    assert share_of(Gain(1e6, 1.0), EARNED) == pytest.approx(1)
+
+
+def test_a_second_part_that_adds_little_does_not_take_the_first_one_away(rng):
+    n = 400
+    useful = rng.standard_normal(n)
+    y = useful + 0.3 * rng.standard_normal(n)
+    few = Table(np.zeros((n, 1)), y, np.ones(n), None)
+    unseen = Unseen(few, np.arange(n), np.zeros(n))
+    alone = stacked(unseen, [useful]).gain.value
+    for seed in range(20):  # in some of them the second is kept by a hair
+        much_the_same = useful + 0.3 * np.random.default_rng(seed).standard_normal(n)
+        assert stacked(unseen, [useful, much_the_same]).gain.value > 0.98 * alone

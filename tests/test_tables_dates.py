@@ -129,4 +129,4 @@ def test_a_date_far_from_all_others_stands_for_a_missing_one():
     ] * 3
     reading, values = read(texts)
     assert values.isna().sum() == 3
-    assert reading.notes == ("1900-01-01 taken as missing in 3 rows",)
+    assert reading.sentinel_notes() == ["1900-01-01 taken as missing in 3 rows"]

@@ -60,11 +60,11 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
 
     Additions are taken one by one, the most useful first, as long as each lowers the
     held-out loss by more paired standard errors than the objective asks for. Where rows
-    are few, the weights of least loss are shrunk by the evidence, see `shrunk`.
+    are few, each goes only as far towards the weights of least loss as the evidence for
+    it says, see `share_of`.
     """
     earned = unseen.table.objective.earned
     kept, weights, loss = [], np.empty(0), unseen.base_loss
-    least = np.inf  # the evidence for the addition that has least of it
     while len(kept) < len(additions):
         trials = []
         for k in set(range(len(additions))) - set(kept):
@@ -73,22 +73,18 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
         gain = unseen.gain(loss, new_loss)
         if not gain.wins(earned):
             break
-        kept, weights, loss = [*kept, k], trial, new_loss
-        if gain.standard_error:
-            least = min(least, gain.value / gain.standard_error)
-    if kept and unseen.table.is_averaged:
-        weights = shrunk(weights, least, earned)
-        loss = unseen.losses_with([additions[k] for k in kept], weights)
+        before = np.append(weights, 0.0)
+        share = share_of(gain, earned) if unseen.table.is_averaged else 1.0
+        kept, weights, loss = [*kept, k], before + share * (trial - before), new_loss
+    loss = unseen.losses_with([additions[k] for k in kept], weights)
     return Stack(kept, weights, unseen.gain(unseen.base_loss, loss))
 
 
-def shrunk(
-    weights: NDArray[np.float64], errors: float, earned: float
-) -> NDArray[np.float64]:
-    """Return weights times 1 - (earned / errors)^2, as James and Stein shrink.
+def share_of(gain: Gain, earned: float) -> float:
+    """Return 1 - (earned / standard errors of the gain)^2, as James and Stein shrink.
 
     A gain of just as many standard errors as must be earned is taken for chance, one of
     three times as many for real: with few rows, what is kept was chosen among several
     numbers of rounds and parts by errors that are as large as the gains.
     """
-    return weights * (1 - (earned / errors) ** 2)
+    return 1 - (earned * gain.standard_error / gain.value) ** 2

@@ -30,10 +30,9 @@ from missfit.moments.patterns import group_rows
 from missfit.tables.chunks import comes_in_chunks
 
 FLOOR = 5e-4  # share of the variance of y that is always left unexplained
-# Log-likelihood per row that three steps must gain. With 750 and 7,500 rows of the
-# paper's settings (10 features, 6 tables each) R2 is that of 1e-5 to 1e-4, after 26
-# steps instead of 37 on average.
-TOL = 1e-4
+# Log-likelihood per row that three steps must gain. With 1e-4 two of 63 cells of the
+# paper were 1.5e-4 and 1.9e-4 of R2 below the published EM.
+TOL = 1e-5
 # standard deviations from where EM would end: .005 to .2 where 90 % of the values are
 # missing (6 x 1,000 rows), 2e-4 where half are
 FAR = 0.005
@@ -67,7 +66,7 @@ class EMLR(PatternPredictor):
         Most EM steps.
     tol : float, optional
         "accelerated" stops once three steps gain less log-likelihood per
-        row than this, by default 1e-4 (and warns where that is far from the end, as
+        row than this, by default 1e-5 (and warns where that is far from the end, as
         with nine in ten values missing); "reference" once no parameter in standard
         units moves by more, by default the square root of machine epsilon.
 

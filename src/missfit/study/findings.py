@@ -55,8 +55,9 @@ def findings(table: Any) -> list[Finding]:
         rows_to_bayes(median),
         units_needed(median),
         scores_elsewhere(done[~paper]),
-        scores_of_classes(classes[classes["split"] == "test"]),
     ]
+    if len(classes):
+        every.append(scores_of_classes(classes[classes["split"] == "test"]))
     return [finding for finding in every if finding.rows]
 
 
