@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from header import header
 from resumable import append_fits
-from scipy.special import kl_div
+from scipy import special  # a ufunc alone is not found by other processes
 from scipy.stats import loguniform, randint
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -142,7 +142,7 @@ def fit_simulated(setting, n, cut, draw, method):
     shares, seconds, said = probabilities(method, X, label, unseen)
     best = BayesClassifier(law).predict_proba(unseen)[:, 1].clip(1e-15, 1 - 1e-15)
     # the mean over the labels that the rows could have had: less noise than the drawn
-    excess = kl_div(best, shares) + kl_div(1 - best, 1 - shares)
+    excess = special.kl_div(best, shares) + kl_div(1 - best, 1 - shares)
     error = calibration_error(shares, best)
     missing = np.isnan(unseen).sum(axis=1)
     groups = [missing == k for k in range(11)]
