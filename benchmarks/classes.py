@@ -142,7 +142,7 @@ def fit_simulated(setting, n, cut, draw, method):
     shares, seconds, said = probabilities(method, X, label, unseen)
     best = BayesClassifier(law).predict_proba(unseen)[:, 1].clip(1e-15, 1 - 1e-15)
     # the mean over the labels that the rows could have had: less noise than the drawn
-    excess = special.kl_div(best, shares) + kl_div(1 - best, 1 - shares)
+    excess = special.kl_div(best, shares) + special.kl_div(1 - best, 1 - shares)
     error = calibration_error(shares, best)
     missing = np.isnan(unseen).sum(axis=1)
     groups = [missing == k for k in range(11)]
