@@ -35,6 +35,7 @@ def test_the_python_of_a_page_runs(code, tmp_path, monkeypatch):
         exec(compile(code, "page", "exec"), {"__name__": "__main__"})
 
 
+@pytest.mark.slow  # `make docs` runs them too
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_of_the_gallery_runs(path, tmp_path):
     done = subprocess.run(
