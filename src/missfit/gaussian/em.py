@@ -192,15 +192,19 @@ def plain_em(data: GaussianData, *, max_iter: int, tol: float) -> GaussianFit:
 
     Stops once no entry of the mean and covariance, in standard units, moves by more
     than ``tol``. Nothing keeps the covariance from becoming singular: with a target
-    that is an exact function of the features the likelihood has no maximum.
+    that is an exact function of the features the likelihood has no maximum. Rounding
+    then makes it indefinite and lets it grow without bound: a LinAlgError.
     """
     mean, cov = np.zeros(data.n_columns), np.eye(data.n_columns)
     converged, n_iter = False, 0
     while n_iter < max_iter and not converged:
-        first, second, _ = e_step(data, mean, cov, robust=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # seen in the covariance
+            first, second, _ = e_step(data, mean, cov, robust=True)
+            shift = first / data.n_rows
+            new_cov = second / data.n_rows - np.outer(shift, shift)
         n_iter += 1
-        shift = first / data.n_rows
-        new_cov = second / data.n_rows - np.outer(shift, shift)
+        if not _is_covariance(new_cov):
+            raise np.linalg.LinAlgError(f"indefinite after {n_iter} steps")
         change = max(np.abs(shift).max(), np.abs(new_cov - cov).max())
         mean, cov = mean + shift, new_cov
         converged = bool(change <= tol)
@@ -209,6 +213,18 @@ def plain_em(data: GaussianData, *, max_iter: int, tol: float) -> GaussianFit:
     except np.linalg.LinAlgError:  # singular: the likelihood has no bound
         log_likelihood = np.inf
     return GaussianFit(mean, cov, n_iter, converged, log_likelihood)
+
+
+def _is_covariance(cov: NDArray[np.float64]) -> bool:
+    """Whether the covariance of standard units is semidefinite and of a sane size.
+
+    Where rounding has taken over, variances pass 1e50 within the 1,000 steps allowed.
+    """
+    rounding = np.sqrt(np.finfo(float).eps)
+    if not np.isfinite(cov).all():
+        return False
+    values = np.linalg.eigvalsh(cov)
+    return bool(values[0] >= -rounding * values[-1] and values[-1] < 1 / rounding)
 
 
 def accelerated_em(
