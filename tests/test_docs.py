@@ -19,7 +19,7 @@ PAGES = [ROOT / "README.md"] + [
     for page in sorted((ROOT / "docs").rglob("*.md"))
     if not MADE & set(page.relative_to(ROOT).parts)
 ]
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 SNIPPETS = [
     pytest.param(code, id=f"{page.name}-{i}")
     for page in PAGES

@@ -14,7 +14,9 @@ import numpy as np
 import missfit
 
 plt.style.use("petroff10")
-law = missfit.simulate.published("mixture1", d=4)
+law = missfit.simulate.MCARGaussian(
+    mean=np.zeros(4), cov=np.eye(4) + 0.5, beta=[1, 2, 3, 4], noise=3, rate=0.3
+)
 X, y = law.sample(20_000, random_state=0)
 
 model = missfit.EMLR()

@@ -26,7 +26,7 @@ model = missfit.AutoClassifier(random_state=0).fit(train, known)
 # %%
 # Each triangle has a corner for each cultivar, and a point for each bottle that was not
 # learned from. A point in a corner is a bottle whose cultivar is certain; in the middle
-# all three are as likely. The same bottles are shown with 2, 8 and 11 of their 13
+# all three are as likely. Colours and marks tell the true cultivar. The same bottles are shown with 2, 8 and 11 of their 13
 # measurements missing.
 rng = np.random.default_rng(0)
 order = rng.permuted(np.tile(np.arange(13), (len(bottles), 1)), axis=1)
@@ -38,7 +38,8 @@ for ax, n_missing in zip(axes, (2, 8, 11), strict=True):
     ax.plot(*corners[[0, 1, 2, 0]].T, color="gray", lw=1)
     for k, marker in enumerate("osD"):
         ax.plot(*(shares[truth == k] @ corners).T, marker, ms=4, alpha=0.7, mew=0)
+        ax.annotate(f"{k + 1}", corners[k] + [0, 0.1 if k == 2 else -0.17], ha="center")
     ax.set_title(f"{n_missing} missing\n{right:.0%} right", fontsize=11)
-    ax.set(aspect="equal")
+    ax.set(aspect="equal", ylim=(-0.2, 1.1))
     ax.axis("off")
 plt.show()

@@ -14,7 +14,14 @@ import numpy as np
 import missfit
 
 plt.style.use("petroff10")
-law = missfit.simulate.published("selfmasked", d=2)
+law = missfit.simulate.SelfMaskedProbit.with_rate(
+    mean=[0, 0],
+    cov=[[1, 0.5], [0.5, 1]],
+    beta=[2, 1],
+    noise=0.5,
+    rate=0.3,
+    slope=4,  # steep: nearly all of the high values hide
+)
 X, y = law.sample(3_000, random_state=0)
 models = {
     "EMLR": missfit.EMLR().fit(X, y),
