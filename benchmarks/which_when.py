@@ -49,6 +49,7 @@ class Curved:
     """
 
     def sample(self, n, random_state):
+        """Return X with missing values, and y."""
         rng = np.random.default_rng(random_state)
         X = rng.normal(size=(n, D))
         y = self.curves(X).sum(axis=1) + 0.5 * rng.normal(size=n)
@@ -60,6 +61,7 @@ class Curved:
         return np.where(np.arange(D) % 2, X, 2 * bent)
 
     def predict(self, X):
+        """Return the Bayes predictions."""
         return np.nan_to_num(self.curves(X)).sum(axis=1)
 
 
@@ -92,15 +94,10 @@ def all_losses():
     titles, losses = [], []
     for title, law, bayes in settings():
         titles.append(title)
-        losses.append(
-            [
-                np.mean(
-                    [lost_r2(law, bayes, n, seed) for seed in range(REPETITIONS)], 0
-                )
-                for n in ROWS
-            ]
-        )
-        print_table(title.replace("\n", " "), np.array(losses[-1]))
+        seeds = range(REPETITIONS)
+        runs = [[lost_r2(law, bayes, n, seed) for seed in seeds] for n in ROWS]
+        losses.append(np.mean(runs, axis=1))
+        print_table(title.replace("\n", " "), losses[-1])
     return titles, np.array(losses)
 
 

@@ -26,8 +26,8 @@ model = missfit.AutoClassifier(random_state=0).fit(train, known)
 # %%
 # Each triangle has a corner for each cultivar, and a point for each bottle that was not
 # learned from. A point in a corner is a bottle whose cultivar is certain; in the middle
-# all three are as likely. Colours and marks tell the true cultivar. The same bottles are shown with 2, 8 and 11 of their 13
-# measurements missing.
+# all three are as likely. Colours and marks tell the true cultivar. The same bottles
+# are shown with 2, 8 and 11 of their 13 measurements missing.
 rng = np.random.default_rng(0)
 order = rng.permuted(np.tile(np.arange(13), (len(bottles), 1)), axis=1)
 corners = np.array([[0, 0], [1, 0], [0.5, 0.87]])
