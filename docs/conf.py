@@ -38,10 +38,12 @@ html_title = "missfit"
 html_theme_options = {"header_links_before_dropdown": 4, "navigation_with_keys": False}
 html_math_renderer = "mathml"
 html_show_sourcelink = False
+SECTIONS = ("tables", "theory", "trust", "production")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "subsection_order": [f"../examples/{name}" for name in SECTIONS],
     "ignore_pattern": r"first_look",
     "download_all_examples": False,
     "show_memory": False,

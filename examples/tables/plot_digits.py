@@ -17,9 +17,8 @@ import missfit
 X, digit = load_digits(return_X_y=True)
 X = X.reshape(-1, 8, 8)[:, :, 1:7]  # the outer columns are nearly always blank
 tears = np.zeros((6, 8, 6), dtype=bool)
-tears[1, :4] = tears[2, 4:] = tears[3, :, :3] = tears[4, :, 3:] = tears[5, :5, :4] = (
-    True
-)
+tears[1, :4] = tears[2, 4:] = True
+tears[3, :, :3] = tears[4, :, 3:] = tears[5, :5, :4] = True
 torn = np.where(tears[np.arange(len(X)) % 6], np.nan, X).reshape(len(X), -1)
 model = missfit.ConditionalImputedLogistic().fit(torn[:1000], digit[:1000])
 
