@@ -19,7 +19,7 @@ PAGES = [ROOT / "README.md"] + [
     for page in sorted((ROOT / "docs").rglob("*.md"))
     if not MADE & set(page.relative_to(ROOT).parts)
 ]
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 FIRST = {"README.md", "getting_started.md"}  # what a newcomer runs: in every run
 TAKES_SECONDS = r"\b(AutoRegressor|AutoClassifier|MLP|NeuMiss|compare)\w*\("
 

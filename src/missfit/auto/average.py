@@ -43,6 +43,8 @@ class LinearAverage(NanRegressor):
     is_linear = True
     estimators_: list[Any]
 
+    has_page = False  # only AutoRegressor makes one
+
     def __init__(self, estimators: list[Any], weights: tuple[float, ...]):
         self.estimators = estimators
         self.weights = weights

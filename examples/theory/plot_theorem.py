@@ -12,6 +12,7 @@ import numpy as np
 
 import missfit
 
+plt.style.use("petroff10")
 law = missfit.simulate.published("mixture3", d=4)
 X, y = law.sample(1_000, random_state=0)
 network = missfit.theory.bayes_mlp(law, bound=1.1 * np.nanmax(np.abs(X)))
