@@ -73,6 +73,8 @@ def test_every_predictor_has_a_page_with_formula_strength_and_weakness():
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            if MADE & set(Path(target).parts):
+                continue  # `make docs` checks it
             assert (page.parent / target).exists(), (page.name, target)
 
 
