@@ -256,7 +256,11 @@ def line(table, name, found):
 def title_of(model):
     """Return the steps of a model by their names, and the base that a default chose."""
     steps = getattr(model, "named_steps", {"": model}).values()
-    names = [type(step).__name__ for step in steps]
+    names = [
+        type(step).__name__
+        + (" with indicators" if getattr(step, "add_indicator", False) else "")
+        for step in steps
+    ]
     if hasattr(model, "base_"):
         names[0] += f" ({type(model.base_).__name__}, {len(model.parts_)} of trees)"
     return " + ".join(names)
