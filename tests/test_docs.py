@@ -20,8 +20,18 @@ PAGES = [ROOT / "README.md"] + [
     if not MADE & set(page.relative_to(ROOT).parts)
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
+FIRST = {"README.md", "getting_started.md"}  # what a newcomer runs: in every run
+TAKES_SECONDS = r"\b(AutoRegressor|AutoClassifier|MLP|NeuMiss|compare)\w*\("
+
+
+def marks(page, code):
+    """The code of a page that takes seconds runs with the slow tests."""
+    slow = page.name not in FIRST and re.search(TAKES_SECONDS, code)
+    return [pytest.mark.slow] if slow else []
+
+
 SNIPPETS = [
-    pytest.param(code, id=f"{page.name}-{i}")
+    pytest.param(code, id=f"{page.name}-{i}", marks=marks(page, code))
     for page in PAGES
     for i, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S))
 ]
