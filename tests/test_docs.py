@@ -58,6 +58,32 @@ def test_an_example_of_the_gallery_runs(path, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_an_example_has_a_title_a_picture_and_the_folder_of_a_section():
+    assert len(EXAMPLES) >= 10
+    for path in EXAMPLES:
+        _, title, line, blank, *text = path.read_text().split("\n")
+        assert line == "=" * len(title), path.name
+        assert blank == "", path.name
+        assert any("plt.show()" in one for one in text), path.name
+        assert (path.parent / "README.txt").exists(), path.name
+
+
+def test_the_examples_load_four_real_tables_and_nothing_from_the_network():
+    code = "".join(path.read_text() for path in EXAMPLES)
+    assert len(set(re.findall(r"import (load_\w+)", code))) >= 4
+    assert not re.findall(r"fetch_\w+|https?://", code)
+
+
+def test_the_index_of_the_guide_lists_each_of_its_pages_once():
+    folder = ROOT / "docs" / "guide"
+    blocks = re.findall(
+        r"```{toctree}\n(.*?)```", (folder / "index.md").read_text(), re.S
+    )
+    listed = re.findall(r"^([\w./]+)$", "".join(blocks), re.M)
+    pages = {page.stem for page in folder.glob("*.md")} - {"index"}
+    assert sorted(listed) == sorted(pages | {"../scale"})
+
+
 def test_every_predictor_has_a_page_with_formula_strength_and_weakness():
     predictors = [name for name in missfit.__all__ if name[0].isupper()]
     others = {"ConformalClassifier", "ConformalRegressor", "PatternMoments"}

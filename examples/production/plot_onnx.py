@@ -2,7 +2,7 @@
 A model without Python
 ======================
 
-`missfit.export` writes a fitted model as an ONNX file, which onnxruntime runs in C#,
+``missfit.export`` writes a fitted model as an ONNX file, which onnxruntime runs in C#,
 Java, JavaScript or a browser. The file predicts what the model predicts, for every one
 of the missing patterns, also for those that were never seen at fit.
 """

@@ -41,8 +41,8 @@ for k, more in enumerate(shares):
 print(found.words())
 
 # %%
-# `missfit watch model.skops new.csv` tells the same of a file, and `missfit stress
-# model.skops` tells it before it happens.
+# ``missfit watch model.skops new.csv`` tells the same of a file, and
+# ``missfit stress model.skops`` tells it before it happens.
 fig, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
 ax.plot(shares, expected, "o-", label="expected, before the targets are known")
 ax.plot(shares, realised, "ks", ms=5, label="realised")

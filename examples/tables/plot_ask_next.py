@@ -26,7 +26,7 @@ asking = Asking(model)
 
 # %%
 # We ask for the field that lowers the expected log-loss most, then for the next one,
-# until no other field is sure to help. `missfit serve` does the same for any form.
+# until no other field is sure to help. ``missfit serve`` does the same for any form.
 answered, losses, labels = {}, [], ["nothing"]
 while True:
     form = pd.DataFrame([dict.fromkeys(table, np.nan) | answered])

@@ -3,7 +3,7 @@ Breast cancer: a diagnosis that says when it cannot tell
 ========================================================
 
 569 tumours, described by ten numbers, are benign or malignant. Here many of the numbers
-are missing. `ConformalClassifier` answers with a *set*: one class where the known
+are missing. ``ConformalClassifier`` answers with a *set*: one class where the known
 numbers suffice, both where they do not. 95 % of the sets hold the right class, and that
 is promised for tumours with few numbers as well as for those with many.
 """

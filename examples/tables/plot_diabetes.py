@@ -5,7 +5,7 @@ Diabetes: predict with blanks instead of filling them in
 442 patients, ten measurements, and how far the disease has progressed a year later. We
 make holes in the table, more and more of them, and predict patients who have holes too.
 The measurements are related: what is known about a patient says something about what is
-missing. `EMLR` learns these relations from the incomplete rows and uses them. Filling
+missing. ``EMLR`` learns these relations from the incomplete rows and uses them. Filling
 in the means does not.
 """
 
@@ -46,7 +46,7 @@ for name, score in scores.items():
     print(f"{name:20s}", np.round(score, 3))
 
 # %%
-# Without holes, `EMLR` is linear regression. The more is missing, the more it pays to
+# Without holes, ``EMLR`` is linear regression. The more is missing, the more it pays to
 # use what is left. 442 rows are few for boosting.
 fig, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
 for (name, score), marker in zip(scores.items(), "osD", strict=True):

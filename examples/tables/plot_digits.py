@@ -3,9 +3,9 @@ Digits of which a part is torn off
 ==================================
 
 Pictures of 8 by 8 pixels, of which a corner, a side or more is missing, both where we
-learn and where we predict. `ConditionalImputedLogistic` treats the pixels as columns of
-a table. It expects in a torn part what usually stands beside the part that is left, and
-it is less sure of a torn digit than of a whole one.
+learn and where we predict. ``ConditionalImputedLogistic`` treats the pixels as columns
+of a table. It expects in a torn part what usually stands beside the part that is left,
+and it is less sure of a torn digit than of a whole one.
 """
 
 import matplotlib.pyplot as plt

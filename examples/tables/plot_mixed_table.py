@@ -2,8 +2,8 @@
 A table with text, dates and holes
 ==================================
 
-`TableEncoder` turns any table into numbers, with one mask bit per variable. It is used
-in a Pipeline before any predictor.
+``TableEncoder`` turns any table into numbers, with one mask bit per variable. It is
+used in a Pipeline before any predictor.
 """
 
 import matplotlib.pyplot as plt

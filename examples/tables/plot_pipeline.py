@@ -2,8 +2,8 @@
 A pipeline with named columns, and a grid search over predictors
 ================================================================
 
-The predictors are scikit-learn estimators: they stand at the end of a `Pipeline`, and
-`GridSearchCV` can choose among them and among their settings. No step imputes. The
+The predictors are scikit-learn estimators: they stand at the end of a ``Pipeline``, and
+``GridSearchCV`` can choose among them and among their settings. No step imputes. The
 table has a column of text, and keeps the names of its columns.
 """
 

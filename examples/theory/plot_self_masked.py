@@ -4,7 +4,7 @@ High values hide themselves
 
 People with a high income tend not to tell it. What is missing is then missing *because
 of its value*, and no method that assumes otherwise is right, however many rows there
-are. `SelfMaskedLR` learns from the rows how each column hides, and comes close to the
+are. ``SelfMaskedLR`` learns from the rows how each column hides, and comes close to the
 Bayes predictor, the best that anyone can do.
 """
 
@@ -30,7 +30,7 @@ models = {
 }
 
 # %%
-# Only rows whose first value is missing are drawn. `EMLR` takes the hidden values for
+# Only rows whose first value is missing are drawn. ``EMLR`` takes the hidden values for
 # ordinary ones, and predicts on the wrong side of most points.
 hidden = np.isnan(X[:, 0]) & ~np.isnan(X[:, 1])
 grid = np.linspace(*np.quantile(X[hidden, 1], [0.001, 0.999]), 50)

@@ -3,7 +3,7 @@ A network that is the Bayes predictor
 =====================================
 
 Theorem 6.1: a network with one hidden layer of 2^d ReLU units on (X, mask) can be the
-Bayes predictor of a pattern mixture, exactly, on a bounded range. `theory.bayes_mlp`
+Bayes predictor of a pattern mixture, exactly, on a bounded range. ``theory.bayes_mlp``
 builds its weights from the law: nothing is trained.
 """
 

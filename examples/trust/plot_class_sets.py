@@ -2,7 +2,7 @@
 Sets of classes calibrated for each pattern
 ===========================================
 
-A probability is a claim; a set of classes can keep its promise. `ConformalClassifier`
+A probability is a claim; a set of classes can keep its promise. ``ConformalClassifier``
 gives each row the set of classes that are plausible, and 90 % of the sets hold the true
 class, *given which values are missing*: it calibrates a row by rows that miss the same
 values. Here large values hide themselves, and the classifier inside knows nothing of

@@ -3,9 +3,9 @@ Intervals calibrated for each pattern
 =====================================
 
 Intervals of one width cover 90 % of the rows on average: more of the rows with nothing
-missing, and fewer of the rows with many missing values. `ConformalRegressor` calibrates
-a row by rows that miss the same values, and covers 90 % given the pattern wherever
-there are enough of them. Rows of rarer patterns are pooled.
+missing, and fewer of the rows with many missing values. ``ConformalRegressor``
+calibrates a row by rows that miss the same values, and covers 90 % given the pattern
+wherever there are enough of them. Rows of rarer patterns are pooled.
 """
 
 import matplotlib.pyplot as plt

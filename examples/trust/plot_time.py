@@ -4,7 +4,7 @@ Rows in the order of time
 
 Where the level of the target wanders, as demand or prices do, shuffled folds are too
 kind: every day is predicted from the day before it *and the day after it*. New rows
-have no day after. `ForwardSplit` predicts every block of rows from the blocks before
+have no day after. ``ForwardSplit`` predicts every block of rows from the blocks before
 it, and tells the error that you will have.
 """
 
@@ -49,5 +49,5 @@ axes[1].set_xlabel("day")
 plt.show()
 
 # %%
-# In `AutoRegressor` and `ConformalRegressor` the same is `cv=ForwardSplit()`, and on
-# the command line it is ``--time day``.
+# In ``AutoRegressor`` and ``ConformalRegressor`` the same is ``cv=ForwardSplit()``, and
+# on the command line it is ``--time day``.
