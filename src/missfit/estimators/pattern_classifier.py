@@ -38,8 +38,8 @@ class PatternClassifier(NanClassifier):
     missing pattern (`missfit.estimators.links.gaussian_shares`). Otherwise, and where
     the closed form is worse on the rows of the fit than the shares of the classes, the
     link is a logistic regression on held-out predictions, whose slope depends on the
-    share of missing features. With more than two classes there is one indicator for each, and
-    the probabilities sum to one.
+    share of missing features. With more than two classes there is one indicator for
+    each, and the probabilities sum to one.
 
     Parameters
     ----------
