@@ -17,7 +17,6 @@ import pytest
 import missfit
 
 ROOT = Path(__file__).parents[1]
-CHROMIUM = Path("/usr/bin/chromium")
 MADE = shutil.ignore_patterns("_build", "generated", "gallery")
 PREDICTORS = sorted((ROOT / "docs" / "predictors").glob("*.md"))
 pytestmark = pytest.mark.slow
@@ -57,7 +56,17 @@ def site(tmp_path_factory):
         shutil.copytree(ROOT / name, folder / name, ignore=MADE)
     for path in ROOT.glob("*.md"):
         shutil.copy(path, folder)
-    build = "-W --keep-going -q -b html -D plot_gallery=0 docs html".split()
+    build = [
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        "-D",
+        "plot_gallery=0",
+        "docs",
+        "html",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *build],
         cwd=folder,
@@ -150,21 +159,6 @@ def test_search_finds_the_page_of_a_word(site, word, page):
     found = [index[part].get(stem, []) for part in ("terms", "titleterms")]
     hits = {n for one in found for n in (one if isinstance(one, list) else [one])}
     assert page in {index["docnames"][n] for n in hits}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason='pip install "missfit[dev]"'
-    )
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
