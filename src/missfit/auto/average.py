@@ -30,6 +30,7 @@ class Average(NanEstimator):
     """
 
     is_linear = True
+    has_page = False  # only AutoRegressor and AutoClassifier make one
     estimators_: list[Any]
 
     def __init__(self, estimators: list[Any], weights: tuple[float, ...]):

@@ -69,6 +69,8 @@ class Objective(ABC):
         Which candidates can be given, in words and by an example.
     earned : float
         Paired standard errors that a part must gain, for its rounds were chosen too.
+    shrinks : bool
+        Whether the weights of the parts are shrunk by the evidence for them.
     has_law_of_risk : bool
         Whether the loss of a linear model follows from its Gaussian law.
     """
@@ -79,6 +81,8 @@ class Objective(ABC):
     such_as: ClassVar[str]
     earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
+    shrinks: ClassVar[bool] = False
+
     @abstractmethod
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of some predictors, as a predictor."""
@@ -160,6 +164,7 @@ class SquaredError(Objective):
     such_as = "[EMLR(), HistGradientBoostingRegressor()]"
     earned = 1.5
     has_law_of_risk = True
+    shrinks = True
 
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of the predictions."""
