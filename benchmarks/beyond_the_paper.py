@@ -13,6 +13,7 @@
 
 import sys
 import time
+import warnings
 from pathlib import Path
 from statistics import mean
 
@@ -26,6 +27,7 @@ from missfit import EMLR, PatternClassifier, PatternMixtureLR, PatternProbit
 from missfit import SelfMaskedLR as Masked
 from missfit.simulate import Probit, published, published_data
 
+warnings.simplefilter("ignore")
 MASKED = [(4, 750), (4, 18_750), (10, 750), (10, 18_750), (10, 75_000), (16, 750)]
 CELLS = [("selfmasked", *cell) for cell in [*MASKED, (16, 75_000)]]
 CELLS += [("mixture3", 4, 3_750), ("mixture3", 10, 750)]

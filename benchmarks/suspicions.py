@@ -47,7 +47,7 @@ def main():
         for frame, y, _ in tables(chosen.clean, seed=1)
         for one in find_suspicions(as_table(frame, y))
     ]
-    print(f"\n{len(alarms)} suspicions in {chosen.clean} clean tables")
+    print(f"\nSuspicions in {chosen.clean} clean tables: {len(alarms)}")
 
 
 if __name__ == "__main__":

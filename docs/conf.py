@@ -34,7 +34,6 @@ suppress_warnings = [
     "ref.python",
     "ref.ref",  # labels of scikit-learn's own site, in what is inherited from it
     "ref.term",
-    "docutils",
 ]
 
 # --- API pages -------------------------------------------------------------------
@@ -159,7 +158,7 @@ def setup(app):
 
     def block(translator, node):
         formula = tex2mathml(node.astext(), as_block=True)
-        translator.body.append(f'<div class="formula">{formula}</div>')
+        translator.body.append(f'<div class="formula" tabindex="0">{formula}</div>')
         raise nodes.SkipNode
 
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
