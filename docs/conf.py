@@ -96,10 +96,12 @@ html_math_renderer = "mathml"
 html_show_sourcelink = False
 
 # --- gallery ---------------------------------------------------------------------
+SECTIONS = ("tables", "theory", "trust", "production")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "subsection_order": [f"../examples/{name}" for name in SECTIONS],
     "ignore_pattern": r"first_look",
     "download_all_examples": False,
     "show_memory": False,

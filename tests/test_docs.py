@@ -20,9 +20,19 @@ PAGES = [ROOT / "README.md"] + [
     for page in sorted((ROOT / "docs").rglob("*.md"))
     if not MADE & set(page.relative_to(ROOT).parts)
 ]
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
+FIRST = {"README.md", "getting_started.md"}  # what a newcomer runs: in every run
+TAKES_SECONDS = r"\b(AutoRegressor|AutoClassifier|MLP|NeuMiss|compare)\w*\("
+
+
+def marks(page, code):
+    """The code of a page that takes seconds runs with the slow tests."""
+    slow = page.name not in FIRST and re.search(TAKES_SECONDS, code)
+    return [pytest.mark.slow] if slow else []
+
+
 SNIPPETS = [
-    pytest.param(code, id=f"{page.name}-{i}")
+    pytest.param(code, id=f"{page.name}-{i}", marks=marks(page, code))
     for page in PAGES
     for i, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S))
 ]
@@ -47,6 +57,32 @@ def test_an_example_of_the_gallery_runs(path, tmp_path):
         env={**os.environ, "MPLBACKEND": "Agg"},
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_an_example_has_a_title_a_picture_and_the_folder_of_a_section():
+    assert len(EXAMPLES) >= 10
+    for path in EXAMPLES:
+        _, title, line, blank, *text = path.read_text().split("\n")
+        assert line == "=" * len(title), path.name
+        assert blank == "", path.name
+        assert any("plt.show()" in one for one in text), path.name
+        assert (path.parent / "README.txt").exists(), path.name
+
+
+def test_the_examples_load_four_real_tables_and_nothing_from_the_network():
+    code = "".join(path.read_text() for path in EXAMPLES)
+    assert len(set(re.findall(r"import (load_\w+)", code))) >= 4
+    assert not re.findall(r"fetch_\w+|https?://", code)
+
+
+def test_the_index_of_the_guide_lists_each_of_its_pages_once():
+    folder = ROOT / "docs" / "guide"
+    blocks = re.findall(
+        r"```{toctree}\n(.*?)```", (folder / "index.md").read_text(), re.S
+    )
+    listed = re.findall(r"^([\w./]+)$", "".join(blocks), re.M)
+    pages = {page.stem for page in folder.glob("*.md")} - {"index"}
+    assert sorted(listed) == sorted(pages | {"../scale"})
 
 
 def test_every_predictor_has_a_page_with_formula_strength_and_weakness():

@@ -71,6 +71,8 @@ class Objective(ABC):
         Whether there is a mean of several predictors, see `average`.
     earned : float
         Paired standard errors that a part must gain, for its rounds were chosen too.
+    shrinks : bool
+        Whether the weights of the parts are shrunk by the evidence for them.
     has_law_of_risk : bool
         Whether the loss of a linear model follows from its Gaussian law.
     """
@@ -82,6 +84,7 @@ class Objective(ABC):
     earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
     averages: ClassVar[bool] = False
+    shrinks: ClassVar[bool] = False
 
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of some predictors, as a predictor."""
@@ -165,6 +168,7 @@ class SquaredError(Objective):
     earned = 1.5
     has_law_of_risk = True
     averages = True
+    shrinks = True
 
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of the predictions."""

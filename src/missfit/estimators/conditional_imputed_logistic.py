@@ -22,6 +22,7 @@ from missfit.estimators.pattern_classifier import indicators
 from missfit.gaussian.conditional import ScaledGaussian, condition
 from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
+from missfit.moments.rare_values import hardly_observed, held_rows, rarer_side
 
 # Ridge strengths, for columns of standard deviation 1. On the four tables of the class
 # benchmark 1 to 30 was chosen; at 200 rows x 30 columns up to 300.
@@ -45,8 +46,10 @@ class ConditionalImputedLogistic(NanClassifier):
     with kappa(m) = (1 + pi v_m / 8)^-1/2 and v_m = b_mis' Var(X_mis | x_obs) b_mis:
     what is not known of b'X flattens the slope (MacKay 1992). The ridge strength is the
     one of the least held-out log-loss. One indicator stands for all features that are
-    missing in the same rows. With more than two classes the model is a softmax of such
-    scores, without kappa.
+    missing in the same rows, and up to 10 pseudo-rows hold one that rests on fewer than
+    20 rows. The values of a feature that is hardly ever observed (see `EMLR`) are
+    ignored. With more than two classes the model is a softmax of such scores, without
+    kappa.
 
     Parameters
     ----------
@@ -165,6 +168,7 @@ class _Design(NamedTuple):
     values: NDArray[np.float64]
     centre: NDArray[np.float64]
     spread: NDArray[np.float64]
+    held: NDArray[np.float64]  # pseudo-rows that hold each column
     indicators: NDArray[np.intp]
     pattern: NDArray[np.intp]
     patterns: NDArray[np.bool_]
@@ -180,9 +184,21 @@ class _Design(NamedTuple):
         spread = np.sqrt(np.average(values**2, axis=0, weights=weight))
         silent = spread < 1e-10
         d = X.shape[1]
+        n_rows = len(X) if weight is None else float(np.sum(weight))
+        n_observed = n_rows * np.average(~np.isnan(X), axis=0, weights=weight)
+        silent[:d] |= hardly_observed(n_observed, n_rows)
         spread[:d] = np.maximum(spread[:d], LEAST_SPREAD)
         spread[silent] = np.inf
-        return cls(values / spread, centre, spread, kept, index, patterns, law)
+        rare = held_rows(rarer_side(n_observed[kept], n_rows))
+        held = np.append(np.zeros(d), rare)
+        return cls(values / spread, centre, spread, held, kept, index, patterns, law)
+
+    def units(self, alpha: float) -> NDArray[np.float64]:
+        """Return what to multiply columns by, so that a ridge is pseudo-rows stronger.
+
+        A pseudo-row of a logistic regression is worth p (1 - p) <= 1/4 in the Hessian.
+        """
+        return (1 + self.held / (4 * alpha * self.spread**2)) ** -0.5
 
     def flatter(self, scores: _Scores) -> NDArray[np.float64]:
         """Return kappa of each row under some coefficients."""
@@ -208,9 +224,10 @@ class _Scores(NamedTuple):
 def _plain(design: _Design, rows: LabelledRows, alpha: float, some: Any) -> _Scores:
     """Fit the scores to some rows, as if kappa were 1."""
     weight = None if rows.weight is None else rows.weight[some]
+    units = design.units(alpha)
     model: Any = LogisticRegression(C=1 / alpha, max_iter=500, tol=1e-5)
-    model.fit(design.values[some], rows.code[some], weight)
-    return _Scores(model.coef_, model.intercept_)
+    model.fit(units * design.values[some], rows.code[some], weight)
+    return _Scores(units * model.coef_, model.intercept_)
 
 
 def _fitted(design: _Design, rows: LabelledRows, alpha: float) -> _Scores:
@@ -222,17 +239,18 @@ def _fitted(design: _Design, rows: LabelledRows, alpha: float) -> _Scores:
     scores = _plain(design, rows, alpha, slice(None))
     if len(scores.coef) > 1:
         return scores
+    units = design.units(alpha)
     for _ in range(ROUNDS):
         kappa = design.flatter(scores)[:, None]
         if (kappa == 1).all():
             break
         # the intercept is a column of its own here, too wide for the ridge to hold
-        columns = np.hstack([kappa * design.values, WIDE * kappa])
+        columns = np.hstack([kappa * units * design.values, WIDE * kappa])
         bare: Any = LogisticRegression(
             C=1 / alpha, fit_intercept=False, max_iter=500, tol=1e-5
         )
         bare.fit(columns, rows.code, rows.weight)
-        scores = _Scores(bare.coef_[:, :-1], WIDE * bare.coef_[:, -1])
+        scores = _Scores(units * bare.coef_[:, :-1], WIDE * bare.coef_[:, -1])
     return scores
 
 

@@ -97,8 +97,10 @@ class EMLR(PatternPredictor):
     A pattern never seen, a feature missing only at predict and a row with nothing
     observed (predicted by the mean of y) need no rule of their own. A feature without
     two different values at fit (all missing, or constant) is ignored, whatever its
-    values at predict. Collinear features and fewer rows than features are held by the
-    prior ("reference" may fail on them, and says so).
+    values at predict, and so is one that fewer than one row in ten, and fewer than
+    10 + d rows, observe: they do not tell how it varies with the others ("reference"
+    takes it in). Collinear features and fewer rows than features are held by the prior
+    ("reference" may fail on them, and says so).
 
     With fewer than 20 rows for each feature, in standard units::
 

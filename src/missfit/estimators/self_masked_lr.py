@@ -88,7 +88,8 @@ class SelfMaskedLR(NanRegressor):
     -----
     Expectation propagation is row by row: there is no `fit_moments`. A feature missing
     only at predict, or with fewer than 10 observed values, is taken as missing at
-    random, one without two values is ignored. Without missing values it is EMLR.
+    random, one without two values, or hardly ever observed (see `EMLR`), is ignored.
+    Without missing values it is EMLR.
 
     Examples
     --------

@@ -98,8 +98,9 @@ class PenalisedGaussian:
     of y. Without them the likelihood of a noise-free target has no bound, and few rows
     in many dimensions overfit.
 
-    A feature without two different values says nothing of the others: it is held at
-    variance 1, without covariances, so that its slope is exactly 0.
+    A feature without two different values, or hardly ever observed, says nothing of the
+    others: it is held at variance 1, without covariances, so that its slope is
+    exactly 0.
     """
 
     def __init__(
