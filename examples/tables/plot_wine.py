@@ -4,7 +4,7 @@ Wine: three cultivars, and bottles of which little is known
 
 178 wines of three cultivars, with 13 chemical measurements each. ``AutoClassifier``
 gives a probability to every cultivar, whatever was measured. The less is known of a
-bottle, the closer its probabilities should be to one third each, and a good classifier
+bottle, the closer its probabilities should be to a third each, and a good classifier
 does not pretend to know more than that.
 """
 

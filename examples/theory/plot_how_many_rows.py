@@ -33,7 +33,7 @@ lost = {
 # %%
 # The distance to the Bayes predictor is the R2 that is lost for lack of rows, or for
 # want of a model that can be right. Both axes are logarithmic: with ten times as many
-# rows, ``EMLR`` loses a tenth.
+# rows, ``EMLR`` loses about a tenth.
 fig, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
 for (name, loss), marker in zip(lost.items(), "soD", strict=True):
     ax.loglog(rows, loss, marker=marker)
