@@ -28,7 +28,7 @@ class Pace(NamedTuple):
         return time.perf_counter() + taken <= self.deadline
 
     def end_of_first(self, n_splits: int) -> float:
-        """Return when the first of so many like fits must end, for all to end in time."""
+        """Return when the first of so many fits must end, for all to end in time."""
         now = time.perf_counter()
         return now + (self.deadline - now) / n_splits
 
