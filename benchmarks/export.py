@@ -210,6 +210,9 @@ def theirs(model, table):
     gaps, last = {}, ("", "")
     for dtype in ("float32", "float64"):
         rows = table.rows.astype(dtype)
+        if dtype == "float64" and "Forest" in type(model).__name__:
+            gaps[dtype] = "not tried: over a minute"  # by skl2onnx 1.20
+            continue
         try:
             content = converted(model, dtype, rows.shape[1])
         except ImportError:

@@ -1,11 +1,13 @@
 """The server under load: requests a second, delays at half the load, memory over time.
 
-A model of the default predictor is fitted to 6,000 simulated rows of 20 columns (or
+A model of the default predictor is fitted to 6,000 simulated rows of 16 columns (or
 given by --model with rows of its table by --rows) and served by a process of its own.
 Every request is one row as JSON, with its missing values left out. First 16 connections
 ask as fast as they are answered; then requests start at a fixed rate, and the delay of
 each counts from the moment at which it was due; that goes on for --minutes, while the
-memory of the server is read every second. All of it shares the cores of one machine.
+memory of the server is read every second. At last SIGTERM comes while 16 connections
+ask, and what was sent and not answered is counted. All of it shares the cores of one
+machine.
 
     python benchmarks/serve.py                      # the bars: about 11 minutes
     python benchmarks/serve.py --minutes 0.2        # a short run
@@ -26,6 +28,7 @@ import pandas as pd
 
 import missfit
 
+FEATURES = 16
 CONNECTIONS = 16
 SATURATED_SECONDS = 10.0
 RATE = 150  # requests a second: half of the 300 that the server must reach
@@ -35,10 +38,10 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 def simulated_model(folder):
     """Fit the default to a simulated table; return its model file and new rows."""
-    law = missfit.simulate.published("mixture3", 20)
+    law = missfit.simulate.published("mixture1", FEATURES)
     X, y = law.sample(7_000, random_state=0)
     y = y + 2 * np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1])  # something for trees
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)])
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(FEATURES)])
     missfit.fit_table(frame[:6_000], y[:6_000]).save(folder / "model.skops")
     return folder / "model.skops", frame[6_000:]
 
@@ -70,6 +73,7 @@ class Client:
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
         await self.reader.readexactly(length)
+        self.told_to_end = b"connection: close" in head.lower()
         return int(head[9:12])
 
 
@@ -115,6 +119,34 @@ async def steady(port, requests, rate, seconds, pid):
     return np.array(delays), np.array(memory)
 
 
+async def stopped(port, requests, server):
+    """Stop the server under load; return the answers after it, and what was lost.
+
+    Lost is a request that was sent on an open connection before any answer on it said
+    that the connection ends, and that has no answer.
+    """
+    signalled, after, lost = False, 0, 0
+
+    async def go(k):
+        nonlocal after, lost
+        client = await Client().open(port)
+        try:
+            while True:
+                await client.ask(requests[k])
+                after += signalled
+                if client.told_to_end:
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            lost += 1
+
+    tasks = [asyncio.create_task(go(k)) for k in range(CONNECTIONS)]
+    await asyncio.sleep(1.0)
+    server.terminate()
+    signalled = True
+    await asyncio.gather(*tasks)
+    return after, lost
+
+
 def resident(pid):
     """Return the megabytes that a process holds."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 2**20
@@ -145,6 +177,7 @@ def measure(model, frame, minutes):
         delays, memory = asyncio.run(
             steady(port, requests, RATE, 60 * minutes, server.pid)
         )
+        after, lost = asyncio.run(stopped(port, requests, server))
     finally:
         server.terminate()
         code = server.wait()
@@ -162,6 +195,7 @@ def measure(model, frame, minutes):
         f"| memory after a tenth of {minutes:g} minutes, and at the end | "
         f"{first:.1f} MB, {last:.1f} MB | no growth |"
     )
+    print(f"| requests lost at SIGTERM under load, of {after} under way | {lost} | 0 |")
     print(f"| exit code after SIGTERM | {code} | 0 |")
 
 

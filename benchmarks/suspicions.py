@@ -1,4 +1,4 @@
-"""How often what is planted in a table is found, and how often a clean one is suspected.
+"""How often what is planted in a table is found, and what is said of clean ones.
 
 Tables of four kinds and four sizes (200 to 5,000 rows), values missing, as
 `tests/suspect_tables.py` makes them: 48 for each thing that is planted, 300 clean ones.

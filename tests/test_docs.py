@@ -8,6 +8,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import missfit
@@ -20,8 +21,18 @@ PAGES = [ROOT / "README.md"] + [
     if not MADE & set(page.relative_to(ROOT).parts)
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
+FIRST = {"README.md", "getting_started.md"}  # what a newcomer runs: in every run
+TAKES_SECONDS = r"\b(AutoRegressor|AutoClassifier|MLP|NeuMiss|compare)\w*\("
+
+
+def marks(page, code):
+    """The code of a page that takes seconds runs with the slow tests."""
+    slow = page.name not in FIRST and re.search(TAKES_SECONDS, code)
+    return [pytest.mark.slow] if slow else []
+
+
 SNIPPETS = [
-    pytest.param(code, id=f"{page.name}-{i}")
+    pytest.param(code, id=f"{page.name}-{i}", marks=marks(page, code))
     for page in PAGES
     for i, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S))
 ]
@@ -99,6 +110,8 @@ def linked(page, target):
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            if {"_build", "generated"} & set(Path(target).parts):
+                continue  # `make docs` checks it
             assert linked(page, target).exists(), (page.name, target)
 
 
@@ -118,6 +131,71 @@ def test_every_name_of_the_api_page_is_there():
     assert len(names) > 30
     for name in names:
         assert found_in_missfit(name).__doc__, name
+
+
+def test_every_public_class_and_function_is_on_the_api_page():
+    page = (ROOT / "docs" / "api.md").read_text()
+    rooms = {name for name in missfit.__all__ if name in missfit.ROOMS}
+    for name in set(missfit.__all__) - rooms:
+        assert re.search(rf"^   missfit\.{name}$", page, re.M), name
+
+
+def numbers_of(row):
+    return [float(cell) for cell in re.findall(r"[-+]?\d*\.\d+", row)]
+
+
+def rows_between(page, start, end):
+    """Return the lines of a table, of which the first begins and the last ends so."""
+    lines = (ROOT / "docs" / page).read_text().split("\n")
+    first = next(i for i, line in enumerate(lines) if line.startswith(start))
+    last = next(i for i, line in enumerate(lines) if line.startswith(end))
+    return lines[first : last + 1]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_numbers_of_the_first_page_are_those_of_their_sources(page):
+    text = (ROOT / page).read_text()
+    fits = pd.read_csv(ROOT / "results" / "auto" / "published.csv")
+    cells = fits[fits["n"] >= 18_750].groupby(["setting", "d", "n"])
+    below = (cells["bayes_r2"].mean() - cells["r2"].mean()).round(6)
+    assert len(below) == 70
+    assert below.max() < 0.001
+    assert "0.001" in text
+    assert "70 cells" in text
+
+    peers = rows_between("comparison.md", "| math_placement", "| nhanes_sbp")
+    ahead = [numbers_of(row)[-1] for row in peers]
+    assert len(ahead) == 4
+    assert f"{min(ahead):.3f} to {max(ahead):.3f}" in text
+
+    covered = rows_between(
+        "guide/intervals.md",
+        "| covered share of all rows | 400",
+        "| covered share of all rows | 2,000",
+    )
+    shares = [100 * share for row in covered for share in numbers_of(row)]
+    assert len(shares) == 8
+    assert f"{min(shares):.1f} to {max(shares):.1f} %" in text
+
+
+def test_the_page_of_commands_names_every_script_and_figure():
+    page = (ROOT / "docs" / "reproduce.md").read_text()
+    helpers = {"header.py", "resumable.py"}  # imported by the others
+    for script in (ROOT / "benchmarks").glob("*.py"):
+        assert script.name in helpers or f"benchmarks/{script.name}" in page, script
+    for figure in (ROOT / "docs" / "figures").iterdir():
+        assert f"`{figure.name}`" in page, figure
+    for name in re.findall(r"benchmarks/(\w+\.py)", page):
+        assert (ROOT / "benchmarks" / name).exists(), name
+
+
+def test_a_page_names_the_command_that_makes_its_numbers():
+    page = (ROOT / "docs" / "reproduce.md").read_text()
+    for row in re.findall(r"^\| .*$", page, re.M):
+        scripts = re.findall(r"benchmarks/\w+\.py", row)
+        for target in re.findall(r"\]\(([^)#]+)\)", row):
+            text = (ROOT / "docs" / target).read_text()
+            assert not scripts or any(name in text for name in scripts), (target, row)
 
 
 def test_every_file_that_a_page_names_is_there():

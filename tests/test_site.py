@@ -57,7 +57,17 @@ def site(tmp_path_factory):
         shutil.copytree(ROOT / name, folder / name, ignore=MADE)
     for path in ROOT.glob("*.md"):
         shutil.copy(path, folder)
-    build = "-W --keep-going -q -b html -D plot_gallery=0 docs html".split()
+    build = [
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        "-D",
+        "plot_gallery=0",
+        "docs",
+        "html",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *build],
         cwd=folder,

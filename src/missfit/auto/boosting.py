@@ -22,11 +22,11 @@ from missfit.auto.stacking import Unseen, stacked
 from missfit.auto.trees import FlatTrees
 from missfit.moments.blocks import n_threads
 
-ROUNDS = (50, 100, 170, 260, 370, 500)  # goes on while the last tenth still helps
+ROUNDS = (40, 60, 85, 120, 170, 240, 340, 500)  # goes on while the last tenth still helps
 LAST = 0.9
 # The other splits are fitted so many times the best rounds of the first: the sum of the
 # losses has its minimum near.
-BEYOND = 1.25
+BEYOND, FEWEST_ROUNDS = 1.25, 25
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
 # Paired standard errors that a part must gain on the first split to be fitted to the
@@ -189,7 +189,7 @@ class PartCandidate:
     def keep(self, trial: Trial) -> None:
         """Take up the fit to one split, and its number of rounds for those to come."""
         beyond = int(np.ceil(BEYOND * (np.argmin(trial.stage_loss) + 1)))
-        self.rounds = min(len(trial.stage_loss), max(ROUNDS[0], beyond))
+        self.rounds = min(len(trial.stage_loss), max(FEWEST_ROUNDS, beyond))
         self.models.append(trial.model)
         self.tests.append(trial.test)
         self.stage_loss.append(trial.stage_loss)

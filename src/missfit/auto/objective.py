@@ -67,8 +67,6 @@ class Objective(ABC):
         What each flexible candidate is tried on.
     kind, such_as : str
         Which candidates can be given, in words and by an example.
-    averages : bool
-        Whether there is a mean of several predictors, see `average`.
     earned : float
         Paired standard errors that a part must gain, for its rounds were chosen too.
     shrinks : bool
@@ -83,12 +81,11 @@ class Objective(ABC):
     such_as: ClassVar[str]
     earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
-    averages: ClassVar[bool] = False
     shrinks: ClassVar[bool] = False
 
+    @abstractmethod
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of some predictors, as a predictor."""
-        raise NotImplementedError  # of those that average
 
     def nats(self, gap: NDArray, least: float) -> NDArray[np.float64]:
         """Return how much less likely losses are than the least, in logarithms.
@@ -167,7 +164,6 @@ class SquaredError(Objective):
     such_as = "[EMLR(), HistGradientBoostingRegressor()]"
     earned = 1.5
     has_law_of_risk = True
-    averages = True
     shrinks = True
 
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:

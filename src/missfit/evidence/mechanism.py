@@ -25,10 +25,10 @@ from missfit.moments.patterns import variable_mask
 LEVEL = 0.01  # the level of all claims together
 N_FAMILIES = 3  # tests of y, of the errors of its prediction, of the other features
 LEAST = 10  # the fewest rows on each side of a comparison
-# The most rows that are tested: with 30 % of the values missing, a difference of 0.15
+# The most rows that are tested: with 30 % of the values missing, a difference of 0.2
 # standard deviations is then 5 standard errors.
-MOST_ROWS = 5_000
-MOST_WORK = 6e6  # rows times squared columns: 299 deals of 2,800 x 46 take 2.5 s
+MOST_ROWS = 3_000
+MOST_WORK = 3e6  # rows times squared columns: 299 deals of 1,400 x 46 take 0.25 s
 FEWEST_ROWS = 300  # this many rows are tested whatever the number of columns
 
 
@@ -173,7 +173,7 @@ def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:
     Parameters
     ----------
     rows : Rows
-        At most 5,000 of them are tested, drawn at random (as whole groups), and fewer
+        At most 3,000 of them are tested, drawn at random (as whole groups), and fewer
         where there are many columns, see `rows_to_test`.
     law : tuple of ndarrays
         The mean and covariance of (X, y) by EM, for `residual_test`.
