@@ -177,7 +177,9 @@ def auc(y, shares):
     """Return the AUC of two classes, or the mean over more of each against the others."""
     if shares.shape[1] == 2:
         return roc_auc_score(y, shares[:, 1])
-    return roc_auc_score(y, shares / shares.sum(axis=1, keepdims=True), multi_class="ovr")
+    return roc_auc_score(
+        y, shares / shares.sum(axis=1, keepdims=True), multi_class="ovr"
+    )
 
 
 def read(path):
