@@ -42,7 +42,9 @@ def _(model: AutoClassifier, rows: Rows) -> Value:
 
 @predicted.register
 def _(model: LinearAverage, rows: Rows) -> Target:
-    return Target(_weighted(model, [predicted(m, rows).mean for m in model.estimators_]))
+    return Target(
+        _weighted(model, [predicted(m, rows).mean for m in model.estimators_])
+    )
 
 
 @probabilities.register
