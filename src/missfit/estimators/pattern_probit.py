@@ -29,8 +29,9 @@ from missfit.moments.rows import row_counts
 # Pseudo-rows of standard features whose latent target is 0, at least: they keep slopes
 # finite where classes are separated. With 0.3 of them the log-loss of laws without
 # noise is up to .002 higher at 7,500 x 10 (selfmasked), with 0.001 up to .002 higher
-# at 750 x 10. The evidence asks for more where slopes are many and rows few: AutoClassifier's
-# log-loss of breast cancer (569 x 30, a fifth hidden) is .087, and was .125 with .03.
+# at 750 x 10. The evidence asks for more where slopes are many and rows few. So the
+# log-loss of AutoClassifier on breast cancer (569 x 30, a fifth hidden) is .087, and
+# .125 with .03.
 SLOPE_ROWS = 0.03
 # Rows that tell the slopes: their d + 1 numbers cost (d + 1) / 100,000 of log-loss then
 MOST_ROWS = 50_000
