@@ -191,7 +191,9 @@ def measure(model, frame, minutes):
     n_requests, n_rows = per_second * SATURATED_SECONDS, len(requests)
     print("| measured | value | bar |\n|---|---|---|")
     print(f"| {n_rows} rows, each for the first time, a second | {first:.0f} | |")
-    print(f"| CPU of the server for each | {1e3 * (before - start) / n_rows:.2f} ms | |")
+    print(
+        f"| CPU of the server for each | {1e3 * (before - start) / n_rows:.2f} ms | |"
+    )
     print(f"| single-row requests a second | {per_second:.0f} | at least 300 |")
     print(f"| CPU of the server for each | {1e3 * cpu / n_requests:.2f} ms | |")
     for share in (0.5, 0.99, 0.999):

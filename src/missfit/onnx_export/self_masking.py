@@ -96,7 +96,9 @@ def masked_law(model: SelfMaskedLR, rows: Rows) -> MaskedLaw:
     if not len(features):
         return prior
     curves = _Curves(features, bias[features], slope[features])
-    return prior.given_sites(features, *_settled_sites(prior.in_units_of(curves), curves))
+    return prior.given_sites(
+        features, *_settled_sites(prior.in_units_of(curves), curves)
+    )
 
 
 @predicted.register
