@@ -3,8 +3,9 @@
 - simulated: the paper's three settings, 10 features, 750 to 75,000 rows, ten draws, the
   label cut at the median and at the 90 % quantile of y; the log-loss above that of the
   Bayes classifier on 20,000 rows, and the calibration error by the number missing.
-- tables: CSV files of numbers with a 0/1 target in the last column, five stratified
-  folds of seed 0; log-loss and AUC against five rivals.
+- tables: CSV files of numbers with classes in the last column, five stratified folds of
+  seed 0; log-loss and AUC (of more than two classes the mean over them of each against
+  the others) beside those of five rivals.
 - times: one fit of each size, against one fit of boosting; of a table also against a
   random search.
 
@@ -123,13 +124,13 @@ SIMULATED_METHODS = list(METHODS)[:4]
 
 
 def probabilities(method, X, label, unseen):
-    """Return P(label = 1) of unseen rows, the seconds of the fit, and the choice."""
+    """Return the shares of the classes of unseen rows, the seconds, and the choice."""
     model, start = METHODS[method](), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, label)
         seconds = time.perf_counter() - start
-        shares = model.predict_proba(unseen)[:, 1].clip(1e-15, 1 - 1e-15)
+        shares = model.predict_proba(unseen).clip(1e-15, 1 - 1e-15)
     said = model.explain().choice if method == OURS else ""
     return shares, seconds, said
 
@@ -139,7 +140,8 @@ def fit_simulated(setting, n, cut, draw, method):
     law = Probit(law, law.target_quantile(cut))
     X, label = law.sample(n, random_state=draw)
     unseen, truth = law.sample(N_TEST, random_state=1000 + draw)
-    shares, seconds, said = probabilities(method, X, label, unseen)
+    every, seconds, said = probabilities(method, X, label, unseen)
+    shares = every[:, 1]
     best = BayesClassifier(law).predict_proba(unseen)[:, 1].clip(1e-15, 1 - 1e-15)
     # the mean over the labels that the rows could have had: less noise than the drawn
     excess = special.kl_div(best, shares) + special.kl_div(1 - best, 1 - shares)
@@ -166,9 +168,18 @@ def fit_table(path, fold, method):
     splits = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     train, test = list(splits)[fold]
     shares, seconds, said = probabilities(method, X[train], y[train], X[test])
-    found = [log_loss(y[test], shares), "", roc_auc_score(y[test], shares), "", ""]
+    found = [log_loss(y[test], shares), "", auc(y[test], shares), "", ""]
     key = ["tables", path.name, len(X), "", fold, method]
     return [*key, *found, seconds, said]
+
+
+def auc(y, shares):
+    """Return the AUC of two classes, or the mean over more of each against the others."""
+    if shares.shape[1] == 2:
+        return roc_auc_score(y, shares[:, 1])
+    return roc_auc_score(
+        y, shares / shares.sum(axis=1, keepdims=True), multi_class="ovr"
+    )
 
 
 def read(path):

@@ -58,10 +58,12 @@ class Table(NamedTuple):
 
     @property
     def has_classes(self):
+        """Whether the target is a class."""
         return np.issubdtype(self.y.dtype, np.integer)
 
     @property
     def unit(self):
+        """Return the unit of differences: a deviation of y, or a probability."""
         return 1.0 if self.has_classes else self.y.std()
 
 

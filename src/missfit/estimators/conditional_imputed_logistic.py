@@ -19,9 +19,10 @@ from missfit.estimators.conditional_imputed_lr import (
 )
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.pattern_classifier import indicators
-from missfit.gaussian.conditional import ScaledGaussian, condition
+from missfit.gaussian.conditional import ScaledGaussian, condition, regression_maps
 from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
+from missfit.moments.rare_values import hardly_observed, held_rows, rarer_side
 
 # Ridge strengths, for columns of standard deviation 1. On the four tables of the class
 # benchmark 1 to 30 was chosen; at 200 rows x 30 columns up to 300.
@@ -45,8 +46,10 @@ class ConditionalImputedLogistic(NanClassifier):
     with kappa(m) = (1 + pi v_m / 8)^-1/2 and v_m = b_mis' Var(X_mis | x_obs) b_mis:
     what is not known of b'X flattens the slope (MacKay 1992). The ridge strength is the
     one of the least held-out log-loss. One indicator stands for all features that are
-    missing in the same rows. With more than two classes the model is a softmax of such
-    scores, without kappa.
+    missing in the same rows, and up to 10 pseudo-rows hold one that rests on fewer than
+    20 rows. The values of a feature that is hardly ever observed (see `EMLR`) are
+    ignored. With more than two classes the model is a softmax of such scores, without
+    kappa.
 
     Parameters
     ----------
@@ -132,14 +135,16 @@ class ConditionalImputedLogistic(NanClassifier):
         """
         check_is_fitted(self)
         X = self._check_predict(X)
-        standard, index, patterns = imputed(X, self._law_)
-        slopes = self.coef_ * self._law_.scale
-        offset = self.intercept_ + self.coef_ @ self._law_.shift
-        scores = standard @ slopes.T + np.isnan(X) @ self.mask_coef_.T + offset
+        groups = group_rows(np.isnan(X))
+        index, exactly = groups.pattern_of_row(), np.zeros(len(self.coef_))
+        maps = regression_maps(
+            self._law_, self.intercept_, self.coef_, exactly, groups.patterns
+        )
+        scores = maps.evaluate(X, index) + np.isnan(X) @ self.mask_coef_.T
         if len(self.coef_) > 1:
             return softmax(scores, axis=1)
-        flatter = _attenuation(slopes[0], self._law_, patterns)[index]
-        return both_shares(expit(flatter[:, None] * scores))
+        flatter = _flatter(np.asarray(maps.variance))[index]
+        return both_shares(expit(flatter * scores))
 
 
 def imputed(X: NDArray[np.float64], law: ScaledGaussian):
@@ -165,6 +170,7 @@ class _Design(NamedTuple):
     values: NDArray[np.float64]
     centre: NDArray[np.float64]
     spread: NDArray[np.float64]
+    held: NDArray[np.float64]  # pseudo-rows that hold each column
     indicators: NDArray[np.intp]
     pattern: NDArray[np.intp]
     patterns: NDArray[np.bool_]
@@ -180,15 +186,29 @@ class _Design(NamedTuple):
         spread = np.sqrt(np.average(values**2, axis=0, weights=weight))
         silent = spread < 1e-10
         d = X.shape[1]
+        n_rows = len(X) if weight is None else float(np.sum(weight))
+        n_observed = n_rows * np.average(~np.isnan(X), axis=0, weights=weight)
+        silent[:d] |= hardly_observed(n_observed, n_rows)
         spread[:d] = np.maximum(spread[:d], LEAST_SPREAD)
         spread[silent] = np.inf
-        return cls(values / spread, centre, spread, kept, index, patterns, law)
+        rare = held_rows(rarer_side(n_observed[kept], n_rows))
+        held = np.append(np.zeros(d), rare)
+        return cls(values / spread, centre, spread, held, kept, index, patterns, law)
+
+    def units(self, alpha: float) -> NDArray[np.float64]:
+        """Return what to multiply columns by, so that a ridge is pseudo-rows stronger.
+
+        A pseudo-row of a logistic regression is worth p (1 - p) <= 1/4 in the Hessian.
+        """
+        return (1 + self.held / (4 * alpha * self.spread**2)) ** -0.5
 
     def flatter(self, scores: _Scores) -> NDArray[np.float64]:
         """Return kappa of each row under some coefficients."""
         d = self.patterns.shape[1]
-        slopes = (scores.coef / self.spread)[0, :d]
-        return _attenuation(slopes, self.law, self.patterns)[self.pattern]
+        slopes = (scores.coef / self.spread)[:, :d] / self.law.scale
+        nothing = np.zeros(1)
+        maps = regression_maps(self.law, nothing, slopes, nothing, self.patterns)
+        return _flatter(np.asarray(maps.variance))[self.pattern, 0]
 
 
 class _Scores(NamedTuple):
@@ -208,9 +228,10 @@ class _Scores(NamedTuple):
 def _plain(design: _Design, rows: LabelledRows, alpha: float, some: Any) -> _Scores:
     """Fit the scores to some rows, as if kappa were 1."""
     weight = None if rows.weight is None else rows.weight[some]
+    units = design.units(alpha)
     model: Any = LogisticRegression(C=1 / alpha, max_iter=500, tol=1e-5)
-    model.fit(design.values[some], rows.code[some], weight)
-    return _Scores(model.coef_, model.intercept_)
+    model.fit(units * design.values[some], rows.code[some], weight)
+    return _Scores(units * model.coef_, model.intercept_)
 
 
 def _fitted(design: _Design, rows: LabelledRows, alpha: float) -> _Scores:
@@ -222,17 +243,18 @@ def _fitted(design: _Design, rows: LabelledRows, alpha: float) -> _Scores:
     scores = _plain(design, rows, alpha, slice(None))
     if len(scores.coef) > 1:
         return scores
+    units = design.units(alpha)
     for _ in range(ROUNDS):
         kappa = design.flatter(scores)[:, None]
         if (kappa == 1).all():
             break
         # the intercept is a column of its own here, too wide for the ridge to hold
-        columns = np.hstack([kappa * design.values, WIDE * kappa])
+        columns = np.hstack([kappa * units * design.values, WIDE * kappa])
         bare: Any = LogisticRegression(
             C=1 / alpha, fit_intercept=False, max_iter=500, tol=1e-5
         )
         bare.fit(columns, rows.code, rows.weight)
-        scores = _Scores(bare.coef_[:, :-1], WIDE * bare.coef_[:, -1])
+        scores = _Scores(units * bare.coef_[:, :-1], WIDE * bare.coef_[:, -1])
     return scores
 
 
@@ -260,12 +282,6 @@ def _chosen_alpha(design: _Design, rows: LabelledRows) -> float:
     return float(ALPHAS[len(ALPHAS) - 1 - int(np.argmin(loss[::-1]))])
 
 
-def _attenuation(
-    slopes: NDArray[np.float64], law: ScaledGaussian, patterns: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return kappa = (1 + pi v / 8)^-1/2 of each pattern, v = Var(b'X | x_obs)."""
-    variance = np.empty(len(patterns))
-    for block in blocks(len(patterns), len(slopes) ** 2):
-        _, left = condition(law.cov, patterns[block])
-        variance[block] = np.einsum("i,pij,j->p", slopes, left, slopes)
-    return (1 + np.pi * np.maximum(variance, 0.0) / 8) ** -0.5
+def _flatter(variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return kappa = (1 + pi v / 8)^-1/2 where v = Var(b'X | x_obs)."""
+    return (1 + np.pi * variance / 8) ** -0.5

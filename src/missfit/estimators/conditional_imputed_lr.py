@@ -18,6 +18,7 @@ from missfit.gaussian.pattern_chunks import GaussianData, PatternChunk
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rare_values import held_rows, rarer_side
 from missfit.moments.ridge import most_probable_ridge
 
 # Standard deviation of a feature with 1 % of its values observed and the others imputed
@@ -67,9 +68,11 @@ class ConditionalImputedLR(PatternPredictor):
     Fitted from pattern moments: in a pattern the imputed features are an affine
     function of the observed ones, and the indicators are constant. A pattern never seen
     and a row with nothing observed need no rule of their own. The values of a feature
-    without two different ones at fit (all missing, or constant) are ignored; a feature
-    missing only at predict is imputed. Collinear or too many features are held by the
-    ridge.
+    without two different ones at fit (all missing, or constant) are ignored, as are
+    those of a feature that is hardly ever observed (see `EMLR`); a feature missing only
+    at predict is imputed. Collinear or too many features are held by the ridge. The
+    coefficient of an indicator that rests on fewer than 20 rows, of the feature missing
+    or observed, is held by 10 pseudo-rows without an effect, fewer with more rows.
 
     Examples
     --------
@@ -92,7 +95,8 @@ class ConditionalImputedLR(PatternPredictor):
         d, data = moments.n_features, GaussianData(moments)
         law = start.feature_law()
         design = _design_moments(data, law, distinct_indicators(moments.patterns))
-        spread = _spread(design, d)
+        design = _with_held_rows(design, data)
+        spread = _spread(design, data.varies[:d])
         solve = _probable_ridge if rows_are_few(data, d) else _gcv_ridges
         ridge = solve(design, spread, d)
         self._law_ = law
@@ -125,15 +129,26 @@ class ConditionalImputedLR(PatternPredictor):
         return AffineMaps(patterns, maps.intercept + shift, maps.coef)
 
 
-def _spread(design: _DesignMoments, d: int) -> NDArray[np.float64]:
+def _with_held_rows(design: _DesignMoments, data: GaussianData) -> _DesignMoments:
+    """Add pseudo-rows without an effect to the indicators that rest on a few rows."""
+    d, k = data.n_columns - design.n_targets, len(design.cov) - design.n_targets
+    rare = rarer_side(data.n_observed[design.indicators], data.n_rows)
+    hold = np.zeros(len(design.cov))
+    hold[d:k] = held_rows(rare) / data.n_rows
+    return design._replace(cov=design.cov + np.diag(hold))
+
+
+def _spread(design: _DesignMoments, varies: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Units in which the coefficients are penalised; infinite for those left out.
 
     The standard deviation of a column; of an imputed feature at least a tenth of that
     of its observed values, or one with a few observed values in thousands of rows would
     get a coefficient that its imputed values hide and its next observed value shows.
     """
+    d = len(varies)
     spread = np.sqrt(np.maximum(np.diag(design.cov), 0.0))
     silent = spread < 1e-10
+    silent[:d] |= ~varies
     spread[:d] = np.maximum(spread[:d], LEAST_SPREAD)
     spread[silent] = np.inf
     return spread

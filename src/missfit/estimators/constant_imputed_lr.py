@@ -12,6 +12,7 @@ from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.moments.column_scales import column_scales
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rare_values import hardly_observed, held_rows, rarer_side
 from missfit.moments.ridge import pseudo_rows, ridge_path
 
 ENOUGH_ROWS = 3.0  # for each column, from which on it is least squares
@@ -47,7 +48,10 @@ class ConstantImputedLR(PatternPredictor):
     A row with nothing observed gets b0 + sum_j g_j. Constant or collinear features get
     the solution of least norm in standard units. Fewer than 3 rows for each column of
     (M, X), or than 5 observed values of a feature, are held by a ridge: least squares
-    goes wild there.
+    goes wild there. So is the coefficient of an indicator that rests on fewer than 20
+    rows, of the feature missing or observed: by 10 pseudo-rows without an effect, fewer
+    with more rows. The values of a feature are ignored where less than one row in ten,
+    and fewer than 10 + d of them, observe it.
 
     Examples
     --------
@@ -65,13 +69,11 @@ class ConstantImputedLR(PatternPredictor):
         design = _design_moments(moments, scales.mean, scales.std)
         d = moments.n_features
         spread = np.sqrt(np.maximum(np.diag(design.cov), 0.0))
-        constant = spread < 1e-12  # an indicator or a feature that never varies
-        spread[constant] = 1.0
+        spread[: 2 * d][_left_out(design, scales.count[:d])] = np.inf
         gram = design.cov[: 2 * d, : 2 * d] / spread[: 2 * d] / spread[: 2 * d, None]
         cross = design.cov[: 2 * d, 2 * d :] / spread[: 2 * d, None]
-        hold = _hold(design, ~constant[: 2 * d], scales.count[:d], spread[d : 2 * d])
+        hold = _hold(design.n_rows, scales.count[:d], spread[: 2 * d])
         (solution,) = ridge_path(gram + np.diag(hold), cross, (0.0,))
-        solution[constant[: 2 * d]] = 0.0
         solution = (solution / spread[: 2 * d, None]).T  # (t, 2d) in standard units
         shift, scale = scales.mean[:d], scales.std[:d]
         y_shift, y_scale = scales.mean[d:], scales.std[d:]
@@ -97,17 +99,27 @@ class ConstantImputedLR(PatternPredictor):
         )
 
 
-def _hold(design: _DesignMoments, varies, n_observed, spread) -> NDArray[np.float64]:
+def _left_out(design: _DesignMoments, n_observed: NDArray) -> NDArray[np.bool_]:
+    """Whether columns of (M, X) never vary, or are of a feature hardly observed."""
+    d = len(n_observed)
+    left_out = np.diag(design.cov)[: 2 * d] < 1e-24
+    left_out[d:] |= hardly_observed(n_observed, design.n_rows)
+    return left_out
+
+
+def _hold(n_rows: float, n_observed, spread) -> NDArray[np.float64]:
     """Ridge of each column of (M, X), where rows are too few for least squares.
 
-    `pseudo_rows` for all below 3 rows a column, and up to one more for a feature with
-    fewer than 5 observed values. Least squares goes through all rows there, and in 1 %
-    of tables of 3 to 200 rows more than 10 ranges of y beyond between them.
+    `pseudo_rows` for all below 3 rows a column, up to one more for a feature with fewer
+    than 5 observed values, and `held_rows` for an indicator. Least squares goes through
+    all rows there, and in 1 % of tables of 3 to 200 rows more than 10 ranges of y
+    beyond between them.
     """
-    d = len(n_observed)
-    hold = np.full(2 * d, pseudo_rows(design.n_rows, int(varies.sum()), ENOUGH_ROWS))
-    hold[d:] += np.maximum(0.0, 1 - n_observed / ENOUGH_VALUES) / spread**2
-    return hold / design.n_rows
+    n_columns = int(np.isfinite(spread).sum())
+    few = np.maximum(0.0, 1 - n_observed / ENOUGH_VALUES)
+    rare = held_rows(rarer_side(n_observed, n_rows))
+    hold = pseudo_rows(n_rows, n_columns, ENOUGH_ROWS)
+    return (hold + np.append(rare, few) / spread**2) / n_rows
 
 
 class _DesignMoments(NamedTuple):

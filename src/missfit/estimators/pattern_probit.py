@@ -20,8 +20,8 @@ from missfit.gaussian.expected_features import in_blocks
 from missfit.gaussian.probit_regression import (
     LatentRegression,
     evidence,
-    latent_regression,
     log_shares,
+    probable_regression,
 )
 from missfit.moments.ridge import pseudo_rows
 from missfit.moments.rows import row_counts
@@ -141,7 +141,7 @@ class PatternProbit(NanClassifier):
     def _regressions(self, parts: list, rows: LabelledRows, slope_rows: float) -> list:
         n_classes, weight = len(self.classes_), np.asarray(rows.weight)
         return [
-            latent_regression(parts, rows.code == k, weight, slope_rows)
+            probable_regression(parts, rows.code == k, weight, slope_rows)
             for k in ([1] if n_classes == 2 else range(n_classes))
         ]
 

@@ -14,6 +14,7 @@ from missfit.moments.blocks import n_threads
 from missfit.moments.column_scales import ColumnScales, column_scales
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import group_rows
+from missfit.moments.rare_values import hardly_observed
 
 # With fewer patterns, threads wait for each other more than they work: set when the
 # linear candidates of AutoRegressor were timed on tables of 75,000 rows (2 to 9 s).
@@ -125,7 +126,7 @@ class GaussianData:
     n_observed : ndarray of shape (k,)
         Sum of the weights of the rows that observe each column.
     varies : bool ndarray of shape (k,)
-        False for columns without spread.
+        False for columns without spread, and for features that are hardly observed.
     """
 
     def __init__(self, moments: PatternMoments, scales: ColumnScales | None = None):
@@ -133,7 +134,9 @@ class GaussianData:
         self.n_rows = float(moments.count.sum())
         self.scales = scales = scales or column_scales(moments)
         self.shift, self.scale = scales.mean, scales.std
-        self.n_observed, self.varies = scales.count, scales.varies
+        self.n_observed, self.varies = scales.count, scales.varies.copy()
+        d = moments.n_features
+        self.varies[:d] &= ~hardly_observed(scales.count[:d], self.n_rows)
         self.chunks = list(self._lay_out(moments))
         n_workers = n_threads() if len(moments) >= THREADED_PATTERNS else 1
         self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
