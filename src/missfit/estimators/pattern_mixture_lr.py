@@ -140,7 +140,7 @@ class PatternMixtureLR(PatternPredictor):
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)
-        held = penalised_fit(moments, data, max_iter=self.max_iter, tol=TOL)
+        held = penalised_fit(moments, data, max_iter=self.max_iter)
         self._fit_from(held.fit, held.model, data, moments)
 
     def _fit_near(self, near, moments: PatternMoments, splits: list[Split]) -> None:
