@@ -14,10 +14,10 @@ run: $(INSTALLED)
 	$(BIN)/missfit study quick
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not slow" -n auto
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: $(INSTALLED)
-	$(BIN)/python -m pytest -m slow -n auto
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
 
 # With the oldest versions that pyproject.toml allows, beside newer ones of what these
 # need themselves: they warn of each other, so warnings are no errors here, and the
@@ -27,7 +27,8 @@ test-oldest:
 	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt \
 	  --editable ".[all]" hypothesis onnxruntime polars pytest pytest-xdist
-	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --ignore tests/test_docs.py \
+	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --dist worksteal \
+	  --ignore tests/test_docs.py \
 	  -W ignore::DeprecationWarning -W ignore::FutureWarning
 
 lint: $(INSTALLED)

@@ -1,11 +1,14 @@
 """The server under load: requests a second, delays at half the load, memory over time.
 
-A model of the default predictor is fitted to 6,000 simulated rows of 20 columns (or
+A model of the default predictor is fitted to 6,000 simulated rows of 16 columns (or
 given by --model with rows of its table by --rows) and served by a process of its own.
 Every request is one row as JSON, with its missing values left out. First 16 connections
-ask as fast as they are answered; then requests start at a fixed rate, and the delay of
-each counts from the moment at which it was due; that goes on for --minutes, while the
-memory of the server is read every second. All of it shares the cores of one machine.
+ask as fast as they are answered: for each of 1,000 rows once, so that the server meets
+their missing patterns, and then for ten seconds. Then requests start at a fixed rate,
+and the delay of each counts from the moment at which it was due; that goes on for
+--minutes, while the memory of the server is read every second. At last SIGTERM comes
+while 16 connections ask, and what was sent and not answered is counted. All of it
+shares the cores of one machine.
 
     python benchmarks/serve.py                      # the bars: about 11 minutes
     python benchmarks/serve.py --minutes 0.2        # a short run
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +30,7 @@ import pandas as pd
 
 import missfit
 
+FEATURES = 16
 CONNECTIONS = 16
 SATURATED_SECONDS = 10.0
 RATE = 150  # requests a second: half of the 300 that the server must reach
@@ -35,10 +40,10 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 def simulated_model(folder):
     """Fit the default to a simulated table; return its model file and new rows."""
-    law = missfit.simulate.published("mixture3", 20)
+    law = missfit.simulate.published("mixture1", FEATURES)
     X, y = law.sample(7_000, random_state=0)
     y = y + 2 * np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1])  # something for trees
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)])
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(FEATURES)])
     missfit.fit_table(frame[:6_000], y[:6_000]).save(folder / "model.skops")
     return folder / "model.skops", frame[6_000:]
 
@@ -70,22 +75,27 @@ class Client:
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
         await self.reader.readexactly(length)
+        self.told_to_end = b"connection: close" in head.lower()
         return int(head[9:12])
 
 
-async def saturated(port, requests, seconds):
-    """Return how many requests were answered per second."""
-    end, count = time.perf_counter() + seconds, 0
+async def saturated(port, requests, seconds=None):
+    """Return how many requests were answered per second.
 
-    async def go(k):
+    For some seconds, or until each request was answered once.
+    """
+    end, count = time.perf_counter() + (seconds or np.inf), 0
+    todo = cycle(requests) if seconds else iter(requests)
+
+    async def go():
         nonlocal count
         client = await Client().open(port)
-        while time.perf_counter() < end:
-            assert await client.ask(requests[(count * 7 + k) % len(requests)]) == 200
+        while time.perf_counter() < end and (request := next(todo, None)):
+            assert await client.ask(request) == 200
             count += 1
 
     start = time.perf_counter()
-    await asyncio.gather(*(go(k) for k in range(CONNECTIONS)))
+    await asyncio.gather(*(go() for _ in range(CONNECTIONS)))
     return count / (time.perf_counter() - start)
 
 
@@ -115,6 +125,34 @@ async def steady(port, requests, rate, seconds, pid):
     return np.array(delays), np.array(memory)
 
 
+async def stopped(port, requests, server):
+    """Stop the server under load; return the answers after it, and what was lost.
+
+    Lost is a request that was sent on an open connection before any answer on it said
+    that the connection ends, and that has no answer.
+    """
+    signalled, after, lost = False, 0, 0
+
+    async def go(k):
+        nonlocal after, lost
+        client = await Client().open(port)
+        try:
+            while True:
+                await client.ask(requests[k])
+                after += signalled
+                if client.told_to_end:
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            lost += 1
+
+    tasks = [asyncio.create_task(go(k)) for k in range(CONNECTIONS)]
+    await asyncio.sleep(1.0)
+    server.terminate()
+    signalled = True
+    await asyncio.gather(*tasks)
+    return after, lost
+
+
 def resident(pid):
     """Return the megabytes that a process holds."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 2**20
@@ -138,18 +176,24 @@ def measure(model, frame, minutes):
     requests = requests_of(frame)
     server, port = started(model)
     try:
-        asyncio.run(saturated(port, requests, 2.0))  # its patterns are then known
+        start = cpu_seconds(server.pid)
+        first = asyncio.run(saturated(port, requests))
         before = cpu_seconds(server.pid)
         per_second = asyncio.run(saturated(port, requests, SATURATED_SECONDS))
         cpu = cpu_seconds(server.pid) - before
         delays, memory = asyncio.run(
             steady(port, requests, RATE, 60 * minutes, server.pid)
         )
+        after, lost = asyncio.run(stopped(port, requests, server))
     finally:
         server.terminate()
         code = server.wait()
-    n_requests = per_second * SATURATED_SECONDS
+    n_requests, n_rows = per_second * SATURATED_SECONDS, len(requests)
     print("| measured | value | bar |\n|---|---|---|")
+    print(f"| {n_rows} rows, each for the first time, a second | {first:.0f} | |")
+    print(
+        f"| CPU of the server for each | {1e3 * (before - start) / n_rows:.2f} ms | |"
+    )
     print(f"| single-row requests a second | {per_second:.0f} | at least 300 |")
     print(f"| CPU of the server for each | {1e3 * cpu / n_requests:.2f} ms | |")
     for share in (0.5, 0.99, 0.999):
@@ -162,6 +206,7 @@ def measure(model, frame, minutes):
         f"| memory after a tenth of {minutes:g} minutes, and at the end | "
         f"{first:.1f} MB, {last:.1f} MB | no growth |"
     )
+    print(f"| requests lost at SIGTERM under load, of {after} under way | {lost} | 0 |")
     print(f"| exit code after SIGTERM | {code} | 0 |")
 
 

@@ -4,19 +4,22 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, sem
 from sklearn.base import clone
 
 from conftest import hide
 from missfit import (
     EMLR,
+    AutoClassifier,
     AutoRegressor,
+    ConditionalImputedLogistic,
     ConditionalImputedLR,
     ConstantImputedLR,
     PatternMoments,
+    PatternProbit,
 )
-from missfit.auto.average import LinearAverage
-from missfit.auto.averaging import LEAST_WEIGHT, TEMPERATURE, evidence_weights
+from missfit.auto.average import ClassAverage, LinearAverage
+from missfit.auto.averaging import LEAST_WEIGHT, evidence_weights
 from missfit.auto.heldout import AVERAGED_ROWS, Gain, Table
 from missfit.auto.objective import SQUARED_ERROR
 from missfit.auto.stacking import Unseen, share_of, stacked
@@ -30,17 +33,18 @@ def table_of(rng, n, groups=None):
     return Table(hide(rng, X, 0.2), y, np.ones(n), groups)
 
 
-def test_a_candidate_weighs_by_the_likelihood_of_the_held_out_rows(rng):
-    """Gaussian errors with the variance that the best one leaves, tempered."""
+def test_a_candidate_weighs_as_much_as_chance_makes_it_look_behind(rng):
+    """The density of a standard normal at z, by its density at 0."""
     table, rows = table_of(rng, 60), np.arange(60)
-    error = np.array([[1.0], [1.01], [1.02]]) * rng.standard_normal(60)
-    spread = np.sqrt(np.mean(error**2, axis=1).min())
-    likelihood = norm.logpdf(error, scale=spread).sum(axis=1) / TEMPERATURE
-    expected = np.exp(likelihood - likelihood.max())
+    loss = (rng.standard_normal(60) + [[0.0], [0.05], [0.1]]) ** 2
+    best = loss[np.argmin(loss.sum(axis=1))]
+    others = loss[loss.sum(axis=1) > best.sum()]
+    z = [(one - best).mean() / sem(one - best, ddof=0) for one in others]
+    expected = np.sort([norm.pdf(0), *norm.pdf(z)])
     expected /= expected.sum()
     assert expected.min() > LEAST_WEIGHT  # none is cut
-    weights = evidence_weights(table, rows, error**2)
-    np.testing.assert_allclose(weights, expected, rtol=1e-12)
+    weights = evidence_weights(table, rows, loss)
+    np.testing.assert_allclose(np.sort(weights), expected, rtol=1e-12)
 
 
 def test_those_of_hardly_any_weight_are_cut_and_the_others_add_up_to_one(rng):
@@ -108,27 +112,62 @@ def test_of_an_average_the_worth_of_a_feature_is_the_mean_of_its_members(rng):
     np.testing.assert_allclose(few.explain().risk_drops, expected, rtol=1e-6)
 
 
+# --- classes --------------------------------------------------------------------------
+
+LINEAR_CLASSIFIERS = [ConditionalImputedLogistic(), PatternProbit(EMLR())]
+
+
+def labelled(rng, n):
+    X = rng.standard_normal((n, 2))
+    label = X @ [1.0, -1.0] + rng.standard_normal(n) > 0
+    return hide(rng, X, 0.2), np.where(label, "yes", "no")
+
+
+def test_the_average_of_classifiers_is_the_mean_of_their_probabilities(rng):
+    X, label = labelled(rng, 80)
+    mean = ClassAverage(LINEAR_CLASSIFIERS, (0.7, 0.3)).fit(X, label)
+    every = [clone(c).fit(X, label).predict_proba(X) for c in LINEAR_CLASSIFIERS]
+    expected = np.average(every, axis=0, weights=(0.7, 0.3))
+    np.testing.assert_allclose(mean.predict_proba(X), expected, atol=1e-12)
+    assert mean.classes_.tolist() == ["no", "yes"]
+    again = pickle.loads(pickle.dumps(mean))
+    np.testing.assert_array_equal(again.predict_proba(X), mean.predict_proba(X))
+
+
+def test_with_few_rows_of_classes_the_probabilities_are_averaged(rng):
+    X, label = labelled(rng, 150)
+    few = AutoClassifier(LINEAR_CLASSIFIERS, random_state=0).fit(X, label)
+    assert isinstance(few.base_, ClassAverage)
+    assert sum(few.base_.weights) == pytest.approx(1.0)
+    every = [clone(c).fit(X, label).predict_proba(X) for c in few.base_.estimators]
+    expected = np.average(every, axis=0, weights=few.base_.weights)
+    # EM of the one candidate goes on from the fit of a fold, to its own tolerance
+    np.testing.assert_allclose(few.predict_proba(X), expected, atol=1e-3)
+    assert "150 rows are too few to pick one linear predictor" in str(few.explain())
+
+
 # --- flexible parts -------------------------------------------------------------------
 
 
-def test_weights_of_parts_are_shrunk_by_the_evidence_where_rows_are_few(rng):
-    n = 400
-    useful = rng.standard_normal(n)
-    y = 0.5 * useful + rng.standard_normal(n)
-    few = Table(np.zeros((n, 1)), y, np.ones(n), None)
-    unseen = Unseen(few, np.arange(n), np.zeros(n))
-    stack = stacked(unseen, [useful])
-    plain = np.linalg.lstsq(useful[:, None], y)[0][0]  # between 0 and 1
-    gain = y**2 - (y - plain * useful) ** 2
-    errors = gain.mean() / (gain.std() / np.sqrt(n))
-    expected = plain * (1 - (EARNED / errors) ** 2)
-    assert stack.weights[0] == pytest.approx(expected)
-    assert 0 < stack.weights[0] < plain
+def test_weights_of_parts_are_shrunk_by_the_evidence(rng):
+    """By how much less likely chance is than at the least evidence, whatever n is."""
+    for n, size in ((100, 0.45), (3_000, 0.085)):
+        useful = rng.standard_normal(n)
+        y = size * useful + rng.standard_normal(n)
+        rows = Table(np.zeros((n, 1)), y, np.ones(n), None)
+        stack = stacked(Unseen(rows, np.arange(n), np.zeros(n)), [useful])
+        plain = np.linalg.lstsq(useful[:, None], y)[0][0]  # between 0 and 1
+        gain = y**2 - (y - plain * useful) ** 2
+        errors = gain.mean() / (gain.std() / np.sqrt(n))
+        chance = norm.pdf(errors) / norm.pdf(EARNED)
+        assert stack.weights[0] == pytest.approx(plain * (1 - chance))
+        assert 0 < stack.weights[0] < plain
 
 
 def test_evidence_at_the_threshold_is_worth_nothing_and_much_of_it_everything():
     assert share_of(Gain(EARNED, 1.0), EARNED) == 0
-    assert share_of(Gain(1e6, 1.0), EARNED) == pytest.approx(1)
+    assert share_of(Gain(1e6, 1.0), EARNED) == 1
+    assert share_of(Gain(1.0, 0.0), EARNED) == 1
 
 
 def test_a_second_part_that_adds_little_does_not_take_the_first_one_away(rng):

@@ -40,7 +40,7 @@ NOT_EQUIVALENT = {
 
 
 @parametrize_with_checks(
-    [AutoClassifier(QUICK, random_state=0)],
+    [AutoClassifier(QUICK, cv=3, random_state=0)],
     expected_failed_checks=lambda _: NOT_EQUIVALENT,
 )
 def test_scikit_learn_s_own_suite(estimator, check):

@@ -61,6 +61,7 @@ print(max(before), set(inside), threads() == before)
     assert shown.split() == ["2", "{1}", "True"]
 
 
+@pytest.mark.slow  # the test above forces the moment that this one waits for
 def test_fits_side_by_side_leave_the_threads_of_blas_as_they_were():
     # a short fit begins first and ends first, so that the fits overlap
     code = """

@@ -39,12 +39,13 @@ from missfit import (
     PatternProbit,
     SelfMaskedLR,
 )
+from missfit.auto.average import ClassAverage, LinearAverage
 from missfit.auto.objective import SQUARED_ERROR
 from missfit.auto.parts import Part
 from missfit.auto.trees import FlatTrees
 from missfit.estimators.filled_columns import FilledColumns
 from missfit.onnx_export.distributions import inverse_mills, ndtr
-from missfit.onnx_export.export import ExportError
+from missfit.onnx_export.export import ExportError, onnx_model
 from missfit.onnx_export.graph import Graph
 from missfit.onnx_export.model_bytes import Input, Output, model_bytes
 from missfit.onnx_export.patterns import of_pattern
@@ -69,6 +70,7 @@ REGRESSORS = [
     MICELR(),
     SelfMaskedLR(max_iter=3),
     FilledColumns(BOOSTING),
+    LinearAverage([EMLR(), ConstantImputedLR()], (0.7, 0.3)),
     make_pipeline(
         SimpleImputer(add_indicator=True), StandardScaler(), RidgeCV((1.0, 10.0))
     ),
@@ -79,6 +81,7 @@ CLASSIFIERS = [
     PatternClassifier(EMLR()),
     PatternClassifier(ConstantImputedLR()),
     PatternProbit(EMLR()),
+    ClassAverage([ConditionalImputedLogistic(), PatternProbit(EMLR())], (0.7, 0.3)),
     PatternProbit(PatternMixtureLR(n_components=2, random_state=0, max_iter=30)),
     make_pipeline(SimpleImputer(add_indicator=True), LogisticRegression(C=0.1)),
     HistGradientBoostingClassifier(max_iter=10, random_state=0),
@@ -287,18 +290,25 @@ def test_the_normal_law_has_the_digits_of_float64(law, reference, highest):
     np.testing.assert_allclose(found, scale, rtol=1e-12, atol=1e-300)
 
 
-def test_intervals_are_those_of_the_model_and_infinite_where_it_cannot_tell(
+def test_intervals_are_those_of_the_model_near_what_was_seen_and_infinite_elsewhere(
     tmp_path, rng
 ):
     X = hide(rng, rng.standard_normal((400, 12)), 0.1)
     y = np.nansum(X, axis=1) + rng.standard_normal(400)
     model = ConformalRegressor(ConstantImputedLR(), random_state=0).fit(X, y)
-    Z = np.concatenate([model.calibration_rows_, np.full((1, 12), np.nan)])
+    seen = model.calibration_rows_
+    nearby = seen[:12].copy()
+    nearby[np.arange(12), np.arange(12)] = np.nan  # one more is missing
+    far = np.full((1, 12), np.nan)
+    far[0, 0] = 1.0
+    Z = np.concatenate([seen, nearby, np.full((1, 12), np.nan), far])
     found = outputs(model, tmp_path / "model.onnx", Z)
     lower, upper = model.predict_interval(Z)
     np.testing.assert_allclose(found["lower"][:-1], lower[:-1], rtol=1e-12)
     np.testing.assert_allclose(found["upper"][:-1], upper[:-1], rtol=1e-12)
     assert [found["lower"][-1], found["upper"][-1]] == [-np.inf, np.inf]
+    assert np.isfinite([lower[-1], upper[-1]]).all()  # predict can tell
+    assert "infinite" in onnx_model(model).schema["intervals"]
 
 
 def test_intervals_of_all_patterns_are_told_where_features_are_few(tmp_path, rng):

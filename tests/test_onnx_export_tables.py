@@ -11,6 +11,10 @@ import missfit
 from exported import session
 from missfit import ConstantImputedLR, TableEncoder
 from missfit.cli import main
+from missfit.onnx_export.export import onnx_model
+from served import refused
+
+onnx = pytest.importorskip("onnx")
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +146,55 @@ def test_the_command_overwrites_neither_the_model_nor_its_own_file(
     assert "there is no folder" in capsys.readouterr().err
     assert file.read_bytes() == before
     assert not to.exists()
+
+
+def test_the_command_says_for_which_rows_intervals_are_infinite(tmp_path, rng, capsys):
+    X = rng.normal(size=(60, 12)).round(3)
+    table = pd.DataFrame(X, columns=list("abcdefghijkl")).assign(y=X.sum(axis=1))
+    file, to = tmp_path / "m.skops", tmp_path / "m.onnx"
+    for n_columns in (10, 12):
+        some = table[[*table.columns[:n_columns], "y"]]
+        missfit.fit_table(some, "y", "ConstantImputedLR").save(file)
+        assert main(["export", str(file), "--to", str(to)]) == 0
+        said = capsys.readouterr().err
+        assert ("intervals are infinite" in said) == (n_columns > 10)
+
+
+def hostile_onnx(tmp_path):
+    """An ONNX file whose weights lie in another file of the machine."""
+    (tmp_path / "secret.txt").write_text("password")
+    X = np.array([[1.0], [2.0], [3.0]])
+    model = ConstantImputedLR().fit(X, X[:, 0])
+    found = onnx.load_from_string(onnx_model(model).content)
+    weight = found.graph.initializer[0]
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value=str(tmp_path / "secret.txt"))
+    return found.SerializeToString()
+
+
+@pytest.mark.parametrize("command", ["predict", "watch", "stress", "serve", "export"])
+def test_no_command_takes_an_onnx_file_or_a_schema_for_a_model(
+    command, tmp_path, capsys
+):
+    (tmp_path / "new.csv").write_text("x,y\n1,2\n")
+    schema = '{"format": "missfit onnx", "inputs": [{"__reduce__": ["os.system"]}]}'
+    more = {
+        "predict": [tmp_path / "new.csv"],
+        "watch": [tmp_path / "new.csv"],
+        "export": ["--to", tmp_path / "m.onnx"],
+        "serve": ["--port", "0"],
+    }
+    for name, content in {
+        "evil.onnx": hostile_onnx(tmp_path),
+        "evil.json": schema.encode(),
+        "nested.json": b"[" * 100_000,
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        before = sorted(tmp_path.iterdir())
+        err = refused(capsys, command, tmp_path / name, *more.get(command, []))
+        assert name in err
+        assert "password" not in err
+        assert sorted(tmp_path.iterdir()) == before
 
 
 def test_the_command_says_what_cannot_be_exported(frame, tmp_path, capsys):

@@ -1,7 +1,5 @@
 """Pages as a reader meets them: on a desktop, on a phone, in the dark, on paper."""
 
-from pathlib import Path
-
 import pytest
 
 from missfit.report.page import (
@@ -15,7 +13,6 @@ from missfit.report.page import (
     write_page,
 )
 
-CHROMIUM = Path("/usr/bin/chromium")
 DESKTOPS, PHONE = (1280, 1920), 390
 
 
@@ -51,21 +48,6 @@ def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_page(path, page("A report", *content, lead="What it says."))
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason='pip install "missfit[dev]"'
-    )
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -204,12 +204,12 @@ def peak():
 def chunks(n):
     rng = np.random.default_rng(0)
     for _ in range(n):
-        X = rng.normal(size=(100_000, 8))
+        X = rng.normal(size=(40_000, 8))
         X[rng.random(X.shape) < 0.2] = np.nan
         yield X, np.nan_to_num(X).sum(axis=1)
 missfit.EMLR().fit(chunks(12))  # twice the chunks that are held at once
 before = peak()
-model = missfit.EMLR().fit(chunks(60))  # 432 MB of rows
+model = missfit.EMLR().fit(chunks(60))  # 173 MB of rows
 for part in model.predict(X for X, _ in chunks(60)):
     pass
 print(peak() - before)
@@ -221,7 +221,7 @@ def test_memory_does_not_grow_with_the_stream():
     done = subprocess.run(
         [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True
     )
-    # MB; the allocator may keep a chunk or two (7 MB each) more
+    # MB; the allocator may keep a chunk or two (3 MB each) more
     assert float(done.stdout) < 60
 
 

@@ -313,7 +313,7 @@ class ReLUNetwork:
     output_weights : ndarray of shape (units,)
     output_bias : float
     bound : float
-        The network is right for rows with |x_j| <= bound.
+        The network is right for rows with ``|x_j| <= bound``.
     """
 
     hidden_weights: NDArray[np.float64]
@@ -346,7 +346,8 @@ def bayes_mlp(model: Any, bound: float | None = None) -> ReLUNetwork:
 
     There is one hidden unit per pattern m_k. It is active on the rows of m_k alone, and
     there it returns the affine function of Proposition 4.1. With output weights 1,
-    slopes beta_k, biases alpha_k, K_k = bound * max_j |beta_kj| and o_k = |obs(m_k)|::
+    slopes beta_k, biases alpha_k, ``K_k = bound * max_j |beta_kj|`` and
+    ``o_k = |obs(m_k)|``::
 
         b2    = min_k (alpha_k - o_k K_k) - 1 - max_k K_k
         eps_k = 2 (alpha_k - b2 - o_k K_k)
@@ -363,8 +364,8 @@ def bayes_mlp(model: Any, bound: float | None = None) -> ReLUNetwork:
     ----------
     model : a law of `missfit.simulate` whose Bayes predictor is affine by pattern
     bound : float, optional
-        The network equals the Bayes predictor on rows with |x_j| <= bound. By default
-        the bound lies ten standard deviations beyond the mean of every feature.
+        The network equals the Bayes predictor on rows with ``|x_j| <= bound``. By
+        default the bound lies ten standard deviations beyond the mean of every feature.
     """
     d = model.n_features
     if 2**d > MAX_UNITS:

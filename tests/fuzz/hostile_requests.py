@@ -218,8 +218,17 @@ def asked(rng):
     return Case("ask", [request(json.dumps(rows), path="/ask")])
 
 
+def watched(rng):
+    """Ask what has changed: by bodies, methods and questions that nobody expects."""
+    method = rng.choice(["GET", "GET", "POST", "HEAD", "PUT"])
+    path = rng.choice(["/watch", "/watch?rows=-1", "/watch/", "/watch#a", "/WATCH"])
+    body = rng.choice(["", json.dumps(value(rng)), "[" * 10_000])
+    return Case("watch", [request(body, method=method, path=path)])
+
+
 KINDS = (wrong_types, deep, numbers, types, bad_text, broken, csv, arrow, large)
 KINDS += (many_rows, lengths, slow, gone, smuggled, chunked, heads, noise, asked)
+KINDS += (watched,)
 
 
 def case(number):

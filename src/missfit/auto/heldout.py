@@ -87,7 +87,7 @@ class Table(NamedTuple):
     @property
     def is_averaged(self) -> bool:
         """Whether rows are too few to pick one of the linear candidates."""
-        return self.objective.averages and self.weight.sum() < AVERAGED_ROWS
+        return bool(self.weight.sum() < AVERAGED_ROWS)
 
     def weighted(self) -> Table:
         """Return the rows of weight > 0."""

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, is_classifier
 
+from missfit.auto.average import ClassAverage
 from missfit.auto.objective import Objective, ScoreWords, Task
 from missfit.auto.trees import FlatTrees
 from missfit.estimators.classes import CERTAIN, both_shares
@@ -46,6 +47,10 @@ class LogLoss(Objective):
     def __init__(self, n_classes: int, floor: float):
         self.n_classes = n_classes
         self.floor = floor
+
+    def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
+        """Return the weighted mean of the probabilities."""
+        return ClassAverage(estimators, weights)
 
     def takes(self, candidate: Any) -> bool:
         """Whether something is a classifier."""

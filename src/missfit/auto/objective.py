@@ -67,10 +67,13 @@ class Objective(ABC):
         What each flexible candidate is tried on.
     kind, such_as : str
         Which candidates can be given, in words and by an example.
-    averages : bool
-        Whether there is a mean of several predictors, see `average`.
     earned : float
         Paired standard errors that a part must gain, for its rounds were chosen too.
+    sure : float
+        Paired standard errors that a part must gain on the first split beside a base
+        that is dear, to be fitted to the others.
+    shrinks : bool
+        Whether the weights of the parts are shrunk by the evidence for them.
     has_law_of_risk : bool
         Whether the loss of a linear model follows from its Gaussian law.
     """
@@ -81,23 +84,12 @@ class Objective(ABC):
     such_as: ClassVar[str]
     earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
-    averages: ClassVar[bool] = False
+    sure: ClassVar[float] = 0.0
+    shrinks: ClassVar[bool] = False
 
+    @abstractmethod
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of some predictors, as a predictor."""
-        raise NotImplementedError  # of those that average
-
-    def nats(self, gap: NDArray, least: float) -> NDArray[np.float64]:
-        """Return how much less likely losses are than the least, in logarithms.
-
-        Parameters
-        ----------
-        gap : ndarray
-            What the sums of the losses are above the least of them.
-        least : float
-            The least mean loss.
-        """
-        return gap  # of losses that are logarithms of probabilities
 
     @abstractmethod
     def takes(self, candidate: Any) -> bool:
@@ -163,16 +155,13 @@ class SquaredError(Objective):
     kind = "regressors"
     such_as = "[EMLR(), HistGradientBoostingRegressor()]"
     earned = 1.5
+    sure = 1.0
     has_law_of_risk = True
-    averages = True
+    shrinks = True
 
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of the predictions."""
         return LinearAverage(estimators, weights)
-
-    def nats(self, gap: NDArray, least: float) -> NDArray[np.float64]:
-        """Return squared errors in units of twice the variance of Gaussian errors."""
-        return gap / (2 * least) if least else np.where(gap > 0, np.inf, 0.0)
 
     def takes(self, candidate: Any) -> bool:
         """Whether something is a regressor."""

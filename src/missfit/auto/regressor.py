@@ -34,8 +34,8 @@ class AutoRegressor(AutoPredictor, NanRegressor):
            f(x) = base(x) + u boosted_residual(x) + v (boosted_y(x) - base(x))
 
        come from the same held-out rows (least squares, u and v in [0, 1]); each part
-       must lower their squared error by 1.5 standard errors, or it is left out. With
-       fewer than 2,000 rows the weights are shrunk by the evidence for the parts.
+       must lower their squared error by 1.5 standard errors, or it is left out. The
+       weights are shrunk by the evidence for the parts, much where it is weak.
 
     Everything is refitted inside every fold. The base ends fitted to all rows, the
     boosting is the mean of its fits to the folds.

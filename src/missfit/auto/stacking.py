@@ -59,32 +59,40 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
     """Weights in [0, 1] of additions to a base; each addition must earn its place.
 
     Additions are taken one by one, the most useful first, as long as each lowers the
-    held-out loss by more paired standard errors than the objective asks for. Where rows
-    are few, each goes only as far towards the weights of least loss as the evidence for
-    it says, see `share_of`.
+    held-out loss by more paired standard errors than the objective asks for. The
+    weights of least loss are then shrunk by the evidence for all of them, see
+    `share_of`.
     """
-    earned = unseen.table.objective.earned
+    objective = unseen.table.objective
     kept, weights, loss = [], np.empty(0), unseen.base_loss
     while len(kept) < len(additions):
         trials = []
         for k in set(range(len(additions))) - set(kept):
             trials.append((k, *unseen.weighed([additions[j] for j in [*kept, k]])))
         k, trial, new_loss = min(trials, key=lambda t: unseen.weight @ t[2])
-        gain = unseen.gain(loss, new_loss)
-        if not gain.wins(earned):
+        if not unseen.gain(loss, new_loss).wins(objective.earned):
             break
-        before = np.append(weights, 0.0)
-        share = share_of(gain, earned) if unseen.table.is_averaged else 1.0
-        kept, weights, loss = [*kept, k], before + share * (trial - before), new_loss
-    loss = unseen.losses_with([additions[k] for k in kept], weights)
-    return Stack(kept, weights, unseen.gain(unseen.base_loss, loss))
+        kept, weights, loss = [*kept, k], trial, new_loss
+    gain = unseen.gain(unseen.base_loss, loss)
+    if kept and objective.shrinks:
+        weights = share_of(gain, objective.earned) * weights
+        loss = unseen.losses_with([additions[k] for k in kept], weights)
+        gain = unseen.gain(unseen.base_loss, loss)
+    return Stack(kept, weights, gain)
 
 
+# Ten draws of a nonlinear law (benchmarks/robustness.py), what boosting adds to R2:
+# with 100 rows .0173 by this rule, .0159 by that of James and Stein, 1 - (earned / z)^2,
+# and .0141 unshrunk; with 300 rows .103, .096 and .104.
 def share_of(gain: Gain, earned: float) -> float:
-    """Return 1 - (earned / standard errors of the gain)^2, as James and Stein shrink.
+    """Return 1 - exp((earned^2 - z^2) / 2) for a gain of z standard errors.
 
-    A gain of just as many standard errors as must be earned is taken for chance, one of
-    three times as many for real: with few rows, what is kept was chosen among several
-    numbers of rounds and parts by errors that are as large as the gains.
+    A gain of just as many standard errors as must be earned is taken for chance: what
+    is kept was chosen among several numbers of rounds and parts by errors that are as
+    large. From there on chance becomes less likely as the density of z does, so that
+    twice as many standard errors are taken for real, however few the rows are.
     """
-    return 1 - (earned * gain.standard_error / gain.value) ** 2
+    if not gain.standard_error:
+        return 1.0
+    z = gain.value / gain.standard_error
+    return float(-np.expm1((earned**2 - z**2) / 2))

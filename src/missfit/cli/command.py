@@ -14,6 +14,7 @@ from typing import Any
 
 from missfit import __version__
 from missfit.cli.compare import add_compare
+from missfit.cli.completion import SHELLS, PrintCompletion
 from missfit.cli.export import add_export
 from missfit.cli.fit import add_fit
 from missfit.cli.options import UsageError, named_option
@@ -121,6 +122,13 @@ def command_parser() -> argparse.ArgumentParser:
         "an error. Every command explains its options: missfit COMMAND --help.",
     )
     parser.add_argument("--version", action="version", version=f"missfit {__version__}")
+    parser.add_argument(
+        "--completion",
+        choices=SHELLS,
+        action=PrintCompletion,
+        help="Print a script for this shell, by which the Tab key completes commands, "
+        "options and their values.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in ADDERS:
         add(commands)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from missfit.cli.options import UsageError, check_new_file
-from missfit.terminal import Status, tell
+from missfit.terminal import Status, note, tell
 from missfit.writing import same_file
 
 
@@ -42,7 +42,7 @@ def add_export(commands) -> None:
 
 
 def _export(arguments) -> None:
-    from missfit.onnx_export.export import export
+    from missfit.onnx_export.export import SOME_KNOWN, exported
     from missfit.workflow.model_file import load_model
 
     places = [("--to", arguments.to), ("--schema", arguments.schema)]
@@ -57,9 +57,13 @@ def _export(arguments) -> None:
         status.show(f"loading {arguments.model}")
         model = load_model(arguments.model)
         status.show(f"writing {arguments.to}")
-        export(model, arguments.to, dtype=arguments.dtype, schema=arguments.schema)
-    size = Path(arguments.to).stat().st_size
-    tell(f"{arguments.to}: {model.predictor} for {model.target}, {size / 1e3:,.0f} kB")
+        content, schema = exported(
+            model, arguments.to, dtype=arguments.dtype, schema=arguments.schema
+        )
+    size = len(content) / 1e3
+    tell(f"{arguments.to}: {model.predictor} for {model.target}, {size:,.0f} kB")
+    if schema["intervals"] == SOME_KNOWN:
+        note(f"the intervals (or sets of classes) are {SOME_KNOWN}")
 
 
 def _is_same(one: str, other: str) -> bool:

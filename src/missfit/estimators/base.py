@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.estimators.documented import DocumentedEstimator
 from missfit.estimators.streams import predict_chunks
 from missfit.gaussian.conditional import ScaledGaussian
 from missfit.gaussian.expected_features import ExpectedFeatures
@@ -26,7 +27,7 @@ from missfit.tables.arrays import (
 from missfit.tables.chunks import comes_in_chunks, named_columns
 
 
-class NanEstimator(BaseEstimator, ABC):
+class NanEstimator(DocumentedEstimator, ABC):
     """A predictor that takes NaN in X, at fit and at predict."""
 
     takes_near = False  # fits take near=, a copy fitted to similar rows, to go on from

@@ -19,7 +19,7 @@ from missfit.estimators.conditional_imputed_lr import (
 )
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.pattern_classifier import indicators
-from missfit.gaussian.conditional import ScaledGaussian, condition
+from missfit.gaussian.conditional import ScaledGaussian, condition, regression_maps
 from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
 from missfit.moments.rare_values import hardly_observed, held_rows, rarer_side
@@ -135,14 +135,16 @@ class ConditionalImputedLogistic(NanClassifier):
         """
         check_is_fitted(self)
         X = self._check_predict(X)
-        standard, index, patterns = imputed(X, self._law_)
-        slopes = self.coef_ * self._law_.scale
-        offset = self.intercept_ + self.coef_ @ self._law_.shift
-        scores = standard @ slopes.T + np.isnan(X) @ self.mask_coef_.T + offset
+        groups = group_rows(np.isnan(X))
+        index, exactly = groups.pattern_of_row(), np.zeros(len(self.coef_))
+        maps = regression_maps(
+            self._law_, self.intercept_, self.coef_, exactly, groups.patterns
+        )
+        scores = maps.evaluate(X, index) + np.isnan(X) @ self.mask_coef_.T
         if len(self.coef_) > 1:
             return softmax(scores, axis=1)
-        flatter = _attenuation(slopes[0], self._law_, patterns)[index]
-        return both_shares(expit(flatter[:, None] * scores))
+        flatter = _flatter(np.asarray(maps.variance))[index]
+        return both_shares(expit(flatter * scores))
 
 
 def imputed(X: NDArray[np.float64], law: ScaledGaussian):
@@ -203,8 +205,10 @@ class _Design(NamedTuple):
     def flatter(self, scores: _Scores) -> NDArray[np.float64]:
         """Return kappa of each row under some coefficients."""
         d = self.patterns.shape[1]
-        slopes = (scores.coef / self.spread)[0, :d]
-        return _attenuation(slopes, self.law, self.patterns)[self.pattern]
+        slopes = (scores.coef / self.spread)[:, :d] / self.law.scale
+        nothing = np.zeros(1)
+        maps = regression_maps(self.law, nothing, slopes, nothing, self.patterns)
+        return _flatter(np.asarray(maps.variance))[self.pattern, 0]
 
 
 class _Scores(NamedTuple):
@@ -278,12 +282,6 @@ def _chosen_alpha(design: _Design, rows: LabelledRows) -> float:
     return float(ALPHAS[len(ALPHAS) - 1 - int(np.argmin(loss[::-1]))])
 
 
-def _attenuation(
-    slopes: NDArray[np.float64], law: ScaledGaussian, patterns: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return kappa = (1 + pi v / 8)^-1/2 of each pattern, v = Var(b'X | x_obs)."""
-    variance = np.empty(len(patterns))
-    for block in blocks(len(patterns), len(slopes) ** 2):
-        _, left = condition(law.cov, patterns[block])
-        variance[block] = np.einsum("i,pij,j->p", slopes, left, slopes)
-    return (1 + np.pi * np.maximum(variance, 0.0) / 8) ** -0.5
+def _flatter(variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return kappa = (1 + pi v / 8)^-1/2 where v = Var(b'X | x_obs)."""
+    return (1 + np.pi * variance / 8) ** -0.5

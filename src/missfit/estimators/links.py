@@ -92,6 +92,12 @@ class FittedLink(NamedTuple):
         features = _link_features((prediction - centre) / scale, mask)
         model: Any = LogisticRegression(C=1 / RIDGE, max_iter=1000)
         model.fit(features, code, weight)
+        share = float(np.average(mask.mean(axis=1), weights=weight))
+        if (
+            _mean_slope(model.coef_, share) < 0
+        ):  # say nothing: they would say the reverse
+            features[:, _of_predictions(prediction.shape[1])] = 0.0
+            model.fit(features, code, weight)
         return cls(centre, scale, model.intercept_, model.coef_)
 
     def scores(
@@ -100,6 +106,24 @@ class FittedLink(NamedTuple):
         """Return the log-odds of the second class, or a score for each of several."""
         features = _link_features((prediction - self.centre) / self.scale, mask)
         return features @ self.coef.T + self.intercept
+
+
+def _of_predictions(t: int) -> NDArray[np.intp]:
+    """Return which of the features of a link depend on its t predictions."""
+    return np.delete(np.arange(2 * t + 1), t)
+
+
+def _mean_slope(coef: NDArray[np.float64], share: float) -> float:
+    """Return how much a class gains where its own prediction rises, on average.
+
+    Where the predictions of few rows are mostly noise, those of held-out rows are
+    turned around: what is left out makes the mean of the rest lie on the other side. A
+    link with such a slope had a log-loss of 1.8 on the rows of a fit, and their shares
+    0.4.
+    """
+    t = coef.shape[1] // 2
+    slope = coef[:, :t] + share * coef[:, t + 1 :]
+    return float(np.trace(slope - slope.mean(axis=0)) if t > 1 else slope[0, 0])
 
 
 def _link_features(standard: NDArray[np.float64], mask: NDArray[np.bool_]):

@@ -71,7 +71,7 @@ class SelfMaskedLR(NanRegressor):
     masking_bias_error_, masking_slope_error_ : ndarray of shape (d,)
         Their standard errors, NaN where there is no curve or too few rows to tell.
     masking_z_ : ndarray of shape (d,)
-        masking_slope_ / masking_slope_error_.
+        ``masking_slope_ / masking_slope_error_``.
     self_masked_features_ : bool ndarray of shape (d,)
         The features whose slope differs from 0 at the level 0.01, divided by the number
         of curves. Values missing at random *given other features* can look the same:

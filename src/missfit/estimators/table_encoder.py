@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missfit.estimators.documented import DocumentedEstimator
 from missfit.estimators.levels import kept_levels, kinds_in_words, some_levels
 from missfit.moments.patterns import variable_mask
 from missfit.tables.arrays import masked_rows, refuse_same_names
@@ -27,7 +28,7 @@ from missfit.tables.problems import TableError
 from missfit.tables.reading import Reading, decided, refuse_misfits
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, DocumentedEstimator):
     """Turn the columns of a table into numbers and keep one mask bit per variable.
 
     Numbers and booleans stay one column, a date becomes days since 1970-01-01, a

@@ -27,12 +27,11 @@ def _imputed(rows: Rows, chain: Chain) -> Value:
     """Return the rows with their missing values filled, as `Chain.impute` does."""
     g, filled = rows.graph, rows.filled(chain.start)
     bounded = np.isfinite(chain.bounds).all()
+    here = [g.node("And", rows.missing, own) for own in np.eye(rows.n_features) == 1]
     for intercept, coef in zip(chain.intercept, chain.coef, strict=True):
         for j in chain.order:
-            value = filled @ coef[j][:, None] + intercept[j]
+            value = g.node("Gemm", filled, coef[j][:, None], intercept[j : j + 1])
             if bounded:
-                low, high = chain.bounds[:, j]
-                value = g.node("Min", g.node("Max", value, low), high)
-            only = np.arange(rows.n_features) == j
-            filled = g.where(g.node("And", rows.missing, only), value, filled)
+                value = g.node("Clip", value, *chain.bounds[:, j])
+            filled = g.where(here[j], value, filled)
     return filled

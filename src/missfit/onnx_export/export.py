@@ -37,10 +37,15 @@ from missfit.onnx_export.targets import predicted
 from missfit.workflow.model_file import TableModel
 from missfit.writing import check_writable, whole_file
 
-__all__ = ["ExportError", "OnnxModel", "export", "onnx_model"]
+__all__ = ["ExportError", "OnnxModel", "export", "exported", "onnx_model"]
 
 DTYPES = ("float64", "float32")
 FORMAT, VERSION = "missfit onnx", 1
+ALL_KNOWN = "those of the model for every combination of missing columns"
+SOME_KNOWN = (
+    "those of the model for combinations of missing columns seen at fit and for those "
+    "with one column more; for others intervals are infinite and sets hold all classes"
+)
 
 
 class OnnxModel(NamedTuple):
@@ -86,8 +91,10 @@ def export(
 
     Outputs: "prediction" of shape (rows,), or (rows, targets) where there are several;
     "std" where the predictor has a standard deviation; "lower" and "upper" where it has
-    intervals (infinite for a pattern that was never seen, unless variables are few);
-    "label" and "probabilities" of a classifier.
+    intervals; "label" and "probabilities" of a classifier, and "set" where it has sets
+    of classes. Where a table has more than 10 variables, an interval is infinite and a
+    set holds all classes for a pattern that lacks more than one variable beside those
+    of every pattern seen at fit; the schema says so under "intervals".
 
     Examples
     --------
@@ -99,15 +106,28 @@ def export(
     >>> path.stat().st_size < 10_000
     True
     """
+    exported(model, path, dtype=dtype, schema=schema)
+
+
+def exported(
+    model: Any,
+    path: str | Path,
+    *,
+    dtype: str = "float64",
+    schema: str | Path | None = None,
+) -> OnnxModel:
+    """Write a fitted model as `export` does, and return what was written."""
     imported_onnx()
     for place in filter(None, (path, schema)):
         check_writable(place)
-    content, about = onnx_model(model, dtype=dtype)
+    found = onnx_model(model, dtype=dtype)
     with whole_file(path) as part:
-        part.write_bytes(content)
+        part.write_bytes(found.content)
     if schema is not None:
+        text = json.dumps(found.schema, indent=2, ensure_ascii=False)
         with whole_file(schema) as part:
-            part.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+            part.write_text(f"{text}\n")
+    return found
 
 
 def onnx_model(model: Any, *, dtype: str = "float64") -> OnnxModel:
@@ -137,6 +157,8 @@ def onnx_model(model: Any, *, dtype: str = "float64") -> OnnxModel:
     }
     if is_classifier(source.predictor):
         about["classes"] = label_array(source.predictor.classes_).tolist()
+    if isinstance(source.predictor, (ConformalClassifier, ConformalRegressor)):
+        about["intervals"] = ALL_KNOWN if source.seen(rows).are_few else SOME_KNOWN
     text = json.dumps(about, ensure_ascii=False)
     content = model_bytes(graph, inputs, outputs, {"missfit.schema": text})
     return OnnxModel(content, about)

@@ -66,7 +66,8 @@ def conditional(
     turned = g.node("Transpose", missed, perm=[0, 2, 1]).reshaped(0, 1, d, t)
     own = pull @ turned  # targets with targets, (n, K, t, t)
     matrix = _bordered(g, seen, cov, pull, own, gap)
-    rest, pivots, gaps = _eliminated(matrix, d, t)
+    rest, steps = eliminated(matrix, d, d + t)
+    pivots, gaps = _pivots_and_gaps(steps)
     left, shift = rest.split(t, 1)
     variance = (left * np.eye(t)).summed(t)
     surprise = (gaps * gaps / pivots + g.node("Log", pivots)).summed(d)
@@ -97,20 +98,42 @@ def _bordered(
     return g.joined([g.joined(upper), g.joined(lower)], axis=-2)
 
 
-def _eliminated(matrix: Value, d: int, t: int) -> tuple[Value, Value, Value]:
-    """Return what is left of the targets, and each feature's pivot and gap, (n, K, d).
+class Step(NamedTuple):
+    """One step of an elimination: the pivot, (..., 1, 1), and its row, (..., 1, m)."""
+
+    pivot: Value
+    row: Value
+
+
+def eliminated(matrix: Value, n_steps: int, n_rows: int) -> tuple[Value, list[Step]]:
+    """Return what Gauss leaves of a matrix after some steps, and these.
+
+    Parameters
+    ----------
+    matrix : Value of shape (..., n_rows, n_rows + 1)
+        No pivot among the first ``n_steps`` may be 0.
+    n_steps : int
+        How many of the first rows and columns are eliminated.
+    n_rows : int
+    """
+    steps = []
+    for j in range(n_steps):
+        n_left = n_rows - j
+        first, rest = matrix.split(1, n_left - 1, axis=-2)
+        pivot, row = first.split(1, n_left)
+        column, rest = rest.split(1, n_left)
+        matrix = rest - column * (row / pivot)
+        steps.append(Step(pivot, row))
+    return matrix, steps
+
+
+def _pivots_and_gaps(steps: Sequence[Step]) -> tuple[Value, Value]:
+    """Return each feature's pivot and gap, (n, K, d).
 
     The pivot is the variance of a feature given the observed ones before it, and the
     gap how far its value is from what they say; 1 and 0 where it is missing.
     """
-    g, pivots, gaps = matrix.graph, [], []
-    for j in range(d):
-        n_columns = d + t - j
-        first, rest = matrix.split(1, n_columns - 1, axis=-2)
-        pivot, row = first.split(1, n_columns)
-        column, rest = rest.split(1, n_columns)
-        matrix = rest - column * (row / pivot)
-        pivots.append(pivot)
-        gaps.append(row.columns([-1]))
-    every = g.joined(pivots).reshaped(0, 0, d), g.joined(gaps).reshaped(0, 0, d)
-    return matrix, *every
+    g, d = steps[0].pivot.graph, len(steps)
+    pivots = g.joined([step.pivot for step in steps])
+    gaps = g.joined([step.row.columns([-1]) for step in steps])
+    return pivots.reshaped(0, 0, d), gaps.reshaped(0, 0, d)

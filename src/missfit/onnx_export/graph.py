@@ -213,7 +213,7 @@ class Graph:
         names = tuple(f"/v{next(self._counter)}" for _ in range(len(start) + 2))
         go_on, after = step([inner.input(name) for name in names[2:]])
         ends = tuple(value.name for value in (go_on, *after))
-        body = Body(names, inner.operators, ends)
+        body = Body(names, needed(inner.operators, ends), ends)
         begin = np.array(most, dtype=np.int64), np.array(True)
         return self.nodes("Loop", *begin, *start, n_outputs=len(start), body=body)
 
@@ -226,6 +226,16 @@ class Graph:
             "default_int64": otherwise,
         }
         return self.node("LabelEncoder", keys, domain=LEARNING, **options)
+
+
+def needed(operators: Sequence[Node], ends: Sequence[str]) -> list[Node]:
+    """Return the operators that some values follow from, in order."""
+    names, found = set(ends), []
+    for node in reversed(operators):
+        if names & set(node.outputs):
+            names |= node.reads()
+            found.append(node)
+    return found[::-1]
 
 
 def _frozen(attributes: dict[str, Any]) -> Any:

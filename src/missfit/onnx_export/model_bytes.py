@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from missfit.onnx_export.graph import LEARNING, Body, Graph, Node, Value
+from missfit.onnx_export.graph import LEARNING, Body, Graph, Node, Value, needed
 
 # The oldest versions of operators that hold all that is used here: onnxruntime runs
 # them from 1.21 on.
@@ -42,10 +42,10 @@ def model_bytes(
     """Return the content of an ONNX file."""
     onnx = imported_onnx()
     helper = onnx.helper
-    needed = _needed(graph, [one.value.name for one in outputs])
-    nodes = [_proto(onnx, one) for one in needed]
+    operators = needed(graph.operators, [one.value.name for one in outputs])
+    nodes = [_proto(onnx, one) for one in operators]
     nodes += [helper.make_node("Identity", [o.value.name], [o.name]) for o in outputs]
-    used = {o.value.name for o in outputs}.union(*(one.reads() for one in needed))
+    used = {o.value.name for o in outputs}.union(*(one.reads() for one in operators))
     constants = [
         _tensor(onnx, array, name)
         for name, array in graph.constants.items()
@@ -93,16 +93,6 @@ def _starts(onnx: Any, inputs: Sequence[Input]) -> list[Any]:
         )
         for one in inputs
     ]
-
-
-def _needed(graph: Graph, ends: Sequence[str]) -> list[Node]:
-    """Return the nodes that some values follow from, in order."""
-    needed, nodes = set(ends), []
-    for node in reversed(graph.operators):
-        if needed & set(node.outputs):
-            needed |= node.reads()
-            nodes.append(node)
-    return nodes[::-1]
 
 
 def _proto(onnx: Any, node: Node) -> Any:

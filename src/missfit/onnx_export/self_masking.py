@@ -10,28 +10,31 @@ from numpy.typing import NDArray
 
 from missfit.estimators import SelfMaskedLR
 from missfit.onnx_export.distributions import inverse_mills
-from missfit.onnx_export.gaussian_law import conditional
+from missfit.onnx_export.gaussian_law import conditional, eliminated
 from missfit.onnx_export.graph import Value
 from missfit.onnx_export.rows import Rows
 from missfit.onnx_export.targets import Target, predicted
 
+# `predict` renews one site after another, a graph all of them at once: 6 operators for
+# each in place of 68. The limit is the same, and it takes 1.25 times as many sweeps (6
+# where `predict` takes 5); with 20 features of correlation 0.9999 and slopes of 30
+# there were 28 at most.
 MOST_SWEEPS = 100
-# Prior standard deviations by which no mean may move in the last sweep. `predict` is
-# content with 1e-8 and is that far from the limit; the graph does not add to it.
+# Prior standard deviations by which no mean may move in the last sweep, as in `predict`
 SETTLED = 1e-10
 TINY = np.finfo(float).tiny
 
 
-class _Curve(NamedTuple):
-    """The masking curve Phi(bias + slope x) of a feature, in standard units."""
+class _Curves(NamedTuple):
+    """The masking curves Phi(bias + slope x) of K features, in standard units."""
 
-    feature: int
-    bias: float
-    slope: float
+    feature: NDArray[np.intp]
+    bias: NDArray[np.float64]
+    slope: NDArray[np.float64]
 
 
 class MaskedLaw(NamedTuple):
-    """The law of the features given what is observed and what is not.
+    """The law of features given what is observed and what is not.
 
     Of those with a value at fit, in standard units: mean (n, d) and covariance
     (n, d, d), which has zeros where a feature is observed.
@@ -39,12 +42,46 @@ class MaskedLaw(NamedTuple):
 
     mean: Value
     cov: Value
+    n_features: int
 
     def moments(self, slopes: NDArray[np.float64]) -> tuple[Value, Value]:
         """Return the mean and variance of slopes'X, (n, t), of one at a time."""
         spreads = [self.cov.weighed(b).weighed(b).reshaped(-1, 1) for b in slopes]
         g = self.mean.graph
         return self.mean @ slopes.T, g.node("Max", g.joined(spreads), 0.0)
+
+    def variances(self) -> Value:
+        """Return the variance of each feature, (n, d)."""
+        return (self.cov * np.eye(self.n_features)).summed(self.n_features)
+
+    def in_units_of(self, curves: _Curves) -> MaskedLaw:
+        """Return the law of bias + slope x, of the features that have a curve."""
+        own, scale = curves.feature, np.outer(curves.slope, curves.slope)
+        mean = self.mean.columns(own) * curves.slope + curves.bias
+        cov = self._covariances(own).columns(own) * scale
+        return MaskedLaw(mean, cov, len(own))
+
+    def given_sites(
+        self, features: NDArray[np.intp], tau: Value, nu: Value
+    ) -> MaskedLaw:
+        """Return the law times exp(nu'x - x'diag(tau)x / 2) of some features, (n, K).
+
+        With T = diag(tau) and the covariance C it is (I + T C)^-1 that is needed. It
+        comes from eliminating the rows of I + T C from what stands below them.
+        """
+        k, d = len(features), self.n_features
+        g, own = tau.graph, self._covariances(features)
+        pull = tau.reshaped(0, k, 1) * own
+        gap = tau * self.mean.columns(features) - nu
+        upper = [pull.columns(features) + np.eye(k), pull, gap.reshaped(0, k, 1)]
+        lower = [self.cov.columns(features), self.cov, self.mean.reshaped(0, d, 1)]
+        matrix = g.joined([g.joined(upper), self.mean.graph.joined(lower)], axis=-2)
+        cov, mean = eliminated(matrix, k, k + d)[0].split(d, 1)
+        return MaskedLaw(mean.reshaped(0, d), cov, d)
+
+    def _covariances(self, features: NDArray[np.intp]) -> Value:
+        """Return the covariances of some features with all, (n, K, d)."""
+        return self.cov.graph.node("Gather", self.cov, features, axis=-2)
 
 
 def masked_law(model: SelfMaskedLR, rows: Rows) -> MaskedLaw:
@@ -53,16 +90,15 @@ def masked_law(model: SelfMaskedLR, rows: Rows) -> MaskedLaw:
     law, d = model._standard_, rows.n_features
     # the law of each missing feature given the observed ones, in standard units
     found = conditional(rows, [law], np.diag(1 / law.scale))
-    mean, cov = found.mean.reshaped(0, d), found.covariance.reshaped(0, d, d)
-    curves = [
-        _Curve(j, float(bias), float(slope))
-        for j, (bias, slope) in enumerate(zip(*model._curves_, strict=True))
-        if slope != 0
-    ]
-    if not curves:
-        return MaskedLaw(mean, cov)
-    spread = rows.graph.node("Sqrt", found.variance.reshaped(0, d))
-    return MaskedLaw(*_given_mask(mean, cov, spread, curves, d))
+    prior = MaskedLaw(found.mean.reshaped(0, d), found.covariance.reshaped(0, d, d), d)
+    bias, slope = model._curves_
+    features = np.flatnonzero(slope)
+    if not len(features):
+        return prior
+    curves = _Curves(features, bias[features], slope[features])
+    return prior.given_sites(
+        features, *_settled_sites(prior.in_units_of(curves), curves)
+    )
 
 
 @predicted.register
@@ -74,57 +110,50 @@ def _(model: SelfMaskedLR, rows: Rows) -> Target:
     return Target(mean + offset, variance + model._residual_variance_)
 
 
-def _given_mask(
-    mean: Value, cov: Value, spread: Value, curves: list[_Curve], n_features: int
-) -> tuple[Value, Value]:
-    """Return the law of the missing features given that they are missing.
+def _settled_sites(prior: MaskedLaw, curves: _Curves) -> tuple[Value, Value]:
+    """Return the sites that stand for the curves, tau and nu, (n, K) each.
 
-    As `missfit.gaussian.conditional.probit_posterior`. An observed feature has no
-    variance left, so that its site changes nothing.
+    As `missfit.gaussian.probit.probit_posterior`. An observed feature has no variance
+    left, so that its site changes nothing.
+
+    Parameters
+    ----------
+    prior : MaskedLaw
+        In units in which each curve is Phi itself.
+    curves : _Curves
     """
-    nothing = mean.columns([0]) @ np.zeros((1, len(curves)))
-    step = partial(_sweep, curves, n_features, SETTLED * spread + TINY)
-    start = [mean, cov, nothing, nothing]
-    mean, cov, *_ = mean.graph.repeated(MOST_SWEEPS, start, step)
-    return mean, cov
+    variance = prior.variances()
+    enough = SETTLED * prior.mean.graph.node("Sqrt", variance) + TINY
+    nothing = variance * 0.0
+    start = [prior.mean, variance, nothing, nothing]
+    step = partial(_sweep, prior, enough)
+    *_, tau, nu = prior.mean.graph.repeated(MOST_SWEEPS, start, step)
+    # exp(nu z - tau z^2 / 2) at z = bias + slope x
+    return tau * curves.slope**2, (nu - tau * curves.bias) * curves.slope
 
 
 def _sweep(
-    curves: list[_Curve], d: int, enough: Value, state: list[Value]
+    prior: MaskedLaw, enough: Value, state: list[Value]
 ) -> tuple[Value, list[Value]]:
-    """Return whether to go on after one sweep over the sites, and the law after it."""
-    mean, cov, tau, nu = state
-    g, before, sizes = mean.graph, mean, [1] * len(curves)
-    taus, nus = tau.split(*sizes), nu.split(*sizes)
-    for k, curve in enumerate(curves):
-        column = cov.columns([curve.feature])  # (n, d, 1)
-        across, flat = column.reshaped(0, 1, d), column.reshaped(0, d)
-        at, variance = mean.columns([curve.feature]), flat.columns([curve.feature])
-        site = _site(at, variance, taus[k], nus[k], curve)
-        more_tau, more_nu = site[0] - taus[k], site[1] - nus[k]
-        gain = 1.0 / (1.0 + more_tau * variance)
-        mean = mean + (more_nu - more_tau * at) * gain * flat
-        cov = cov - (more_tau * gain).reshaped(0, 1, 1) * (column * across)
-        taus[k], nus[k] = site
-    moved = g.node("Greater", g.node("Abs", mean - before), enough)
-    number = g.node("ReduceSum", moved.as_type("float64"), keepdims=0)
-    go_on = g.node("Greater", number, 0.0)
-    return go_on, [mean, cov, g.joined(taus), g.joined(nus)]
+    """Return whether to go on after renewing all sites, and the state after it."""
+    before = state[0]
+    tau, nu = _sites(*state)
+    law = prior.given_sites(np.arange(prior.n_features), tau, nu)
+    g = before.graph
+    excess = g.node("Abs", law.mean - before) - enough
+    most = g.node("ReduceMax", excess, keepdims=0)
+    return g.node("Greater", most, 0.0), [law.mean, law.variances(), tau, nu]
 
 
-def _site(
-    mean: Value, variance: Value, tau: Value, nu: Value, curve: _Curve
-) -> tuple[Value, Value]:
-    """Return the site of a feature, as `missfit.gaussian.conditional.probit_site`."""
-    g, bias, slope = mean.graph, curve.bias, curve.slope
-    rest = 1.0 - tau * variance
-    v = variance / rest
-    mu = (mean - nu * variance) / rest
-    spread = 1.0 + slope**2 * v
-    root = g.node("Sqrt", spread)
-    r = (bias + slope * mu) / root
+def _sites(mean: Value, variance: Value, tau: Value, nu: Value) -> tuple[Value, Value]:
+    """Return the sites of Phi(z), as `missfit.gaussian.probit.probit_factor`.
+
+    The cavity has the mean gap / rest and the variance variance / rest.
+    """
+    g, rest, gap = mean.graph, 1.0 - tau * variance, mean - nu * variance
+    root = g.node("Sqrt", rest * (rest + variance))
+    r = gap / root
     rho = inverse_mills(r)
-    inside = g.node("Min", g.node("Max", rho * (r + rho), 0.0), 1.0)
-    kappa = slope**2 / spread * inside
-    new_tau = kappa / (1.0 - kappa * v)
-    return new_tau, mu * new_tau + slope * rho / root * (1.0 + v * new_tau)
+    inside = g.node("Clip", rho * (r + rho), 0.0, 1.0)
+    tau = inside * rest / (rest + variance * (1.0 - inside))
+    return tau, gap * tau / rest + rho * (rest + variance * tau) / root

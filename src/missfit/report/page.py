@@ -169,12 +169,15 @@ def figure(picture: Any, caption: Any, *, name: str) -> Html:
     """
     pictures = picture if isinstance(picture, tuple) else (picture,)
     classes = ("scroll wide", "scroll narrow") if len(pictures) == 2 else ("scroll",)
-    parts = []
+    parts, said = [], f"{name}-caption"  # what a screen reader says of the picture
     for one, class_ in zip(pictures, classes, strict=True):
         svg = one if isinstance(one, str) else _svg(one)
         own = f"{name}-narrow" if "narrow" in class_ else name
-        parts.append(element("div", inline_svg(svg, own), class_=class_))
-    return element("figure", *parts, element("figcaption", caption), id=name)
+        inline = inline_svg(svg, own).replace(
+            "<svg", f'<svg aria-labelledby="{said}"', 1
+        )
+        parts.append(element("div", Html(inline), class_=class_))
+    return element("figure", *parts, element("figcaption", caption, id=said), id=name)
 
 
 def _svg(fig) -> str:

@@ -23,6 +23,7 @@ FLAT_TYPES = tuple(FLAT)
 
 TRUSTED = (
     "missfit.auto.classifier.AutoClassifier",
+    "missfit.auto.average.ClassAverage",
     "missfit.auto.average.LinearAverage",
     "missfit.auto.regressor.AutoRegressor",
     "missfit.estimators.conditional_imputed_logistic.ConditionalImputedLogistic",

@@ -3,7 +3,7 @@ A network that is the Bayes predictor
 =====================================
 
 Theorem 6.1: a network with one hidden layer of 2^d ReLU units on (X, mask) can be the
-Bayes predictor of a pattern mixture, exactly, on a bounded range. `theory.bayes_mlp`
+Bayes predictor of a pattern mixture, exactly, on a bounded range. ``theory.bayes_mlp``
 builds its weights from the law: nothing is trained.
 """
 
@@ -12,6 +12,7 @@ import numpy as np
 
 import missfit
 
+plt.style.use("petroff10")
 law = missfit.simulate.published("mixture3", d=4)
 X, y = law.sample(1_000, random_state=0)
 network = missfit.theory.bayes_mlp(law, bound=1.1 * np.nanmax(np.abs(X)))

@@ -3,9 +3,9 @@ Intervals calibrated for each pattern
 =====================================
 
 Intervals of one width cover 90 % of the rows on average: more of the rows with nothing
-missing, and fewer of the rows with many missing values. `ConformalRegressor` calibrates
-a row by rows that miss the same values, and covers 90 % given the pattern wherever
-there are enough of them. Rows of rarer patterns are pooled.
+missing, and fewer of the rows with many missing values. ``ConformalRegressor``
+calibrates a row by rows that miss the same values, and covers 90 % given the pattern
+wherever there are enough of them. Rows of rarer patterns are pooled.
 """
 
 import matplotlib.pyplot as plt
@@ -13,6 +13,7 @@ import numpy as np
 
 import missfit
 
+plt.style.use("petroff10")
 law = missfit.simulate.published("mixture1", d=6)
 X, y = law.sample(10_000, random_state=0)
 X_test, y_test = law.sample(50_000, random_state=1)
@@ -29,15 +30,17 @@ missing = np.isnan(X_test).sum(axis=1)
 ours = (lower <= y_test) & (y_test <= upper)
 usual = abs(y_test - model.predict(X_test)) <= width
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+fig, (above, below) = plt.subplots(
+    2, 1, figsize=(5, 5), sharex=True, layout="constrained"
+)
 counts = np.arange(7)
-left.axhline(0.9, color="black", lw=1)
+above.axhline(0.9, color="black", lw=1)
 for name, covered in {"one width": usual, "ConformalRegressor": ours}.items():
-    left.plot(counts, [covered[missing == k].mean() for k in counts], "o-", label=name)
-left.set(xlabel="values missing", ylabel="coverage", ylim=(0.5, 1.02))
-left.legend(frameon=False)
-right.plot(counts, [2 * width] * 7, "o-")
+    above.plot(counts, [covered[missing == k].mean() for k in counts], "o-", label=name)
+above.set(ylabel="coverage", ylim=(0.5, 1.02))
+above.legend(frameon=False)
+below.plot(counts, [2 * width] * 7, "o-")
 widths = [np.median((upper - lower)[missing == k]) for k in counts]
-right.plot(counts, widths, "o-")
-right.set(xlabel="values missing", ylabel="width", ylim=(0, None))
+below.plot(counts, widths, "o-")
+below.set(xlabel="values missing", ylabel="width", ylim=(0, None))
 plt.show()

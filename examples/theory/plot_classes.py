@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 import missfit
 from missfit.bayes import BayesClassifier
 
+plt.style.use("petroff10")
 law = missfit.simulate.published("mixture1", d=6)
 law = missfit.simulate.Probit(law, threshold=law.target_quantile(0.5))
 X, label = law.sample(5_000, random_state=0)
@@ -42,7 +43,8 @@ missing = np.isnan(new).sum(axis=1)
 fig, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
 for name, share in shares.items():
     loss = -np.log(np.maximum(np.where(truth == 1, share, 1 - share), 1e-12))
-    ax.plot([loss[missing == k].mean() for k in range(7)], "o-", label=name)
+    style = "k:o" if name.startswith("Bayes") else "o-"
+    ax.plot([loss[missing == k].mean() for k in range(7)], style, label=name)
 ax.set(xlabel="values missing", ylabel="log-loss")
 ax.legend(frameon=False)
 plt.show()

@@ -16,9 +16,9 @@ import missfit
 
 warnings.simplefilter("ignore")
 settings = {
-    "mixture1": "missing at random",
-    "mixture3": "three populations",
-    "selfmasked": "high values hide",
+    "mixture1": "missing\nat random",
+    "mixture3": "three\npopulations",
+    "selfmasked": "high values\nhide",
 }
 models = {
     "ConstantImputedLR": missfit.ConstantImputedLR(),
@@ -38,14 +38,16 @@ for k, setting in enumerate(settings):
         lost[j, k] = best_r2 - model.fit(X, y).score(X_test, y_test)
 
 # %%
-# The bars show how much R2 each predictor loses against the Bayes predictor on the same
-# 20,000 rows: less is better.
-fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-width = 0.15
-for j, name in enumerate(models):
-    places = np.arange(len(settings)) + (j - 2) * width
-    ax.bar(places, np.maximum(lost[j], 0), width, label=name)
-ax.set_xticks(range(len(settings)), settings.values())
-ax.set_ylabel("R2 lost against Bayes")
-ax.legend(frameon=False, fontsize=8)
+# How much R2 each predictor loses against the Bayes predictor on the same 20,000 rows:
+# light cells are good. Each of the three special predictors is at home in its own
+# mechanism and may lose a lot in another one; the default loses little everywhere.
+fig, ax = plt.subplots(figsize=(5.2, 3), layout="constrained")
+ax.imshow(lost, cmap="Blues", vmin=0, vmax=0.3, aspect="auto")
+for (j, k), loss in np.ndenumerate(lost):
+    color = "white" if loss > 0.15 else "black"
+    ax.annotate(f"{abs(loss):.3f}", (k, j), ha="center", va="center", color=color)
+ax.set_xticks(range(len(settings)), list(settings.values()))
+ax.set_yticks(range(len(models)), list(models))
+ax.set_title("R2 lost against Bayes", fontsize=11)
+ax.tick_params(length=0)
 plt.show()

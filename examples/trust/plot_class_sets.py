@@ -2,7 +2,7 @@
 Sets of classes calibrated for each pattern
 ===========================================
 
-A probability is a claim; a set of classes can keep its promise. `ConformalClassifier`
+A probability is a claim; a set of classes can keep its promise. ``ConformalClassifier``
 gives each row the set of classes that are plausible, and 90 % of the sets hold the true
 class, *given which values are missing*: it calibrates a row by rows that miss the same
 values. Here large values hide themselves, and the classifier inside knows nothing of
@@ -14,6 +14,7 @@ import numpy as np
 
 import missfit
 
+plt.style.use("petroff10")
 law = missfit.simulate.published("selfmasked", d=4)
 cuts = [law.target_quantile(share) for share in (0.4, 0.7)]
 law = missfit.simulate.Probit(law, threshold=cuts)
@@ -40,14 +41,18 @@ usual = shares >= np.quantile(own, 0.1)
 missing = np.isnan(new).sum(axis=1)
 counts = np.unique(missing)
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
-left.axhline(0.9, color="black", lw=1)
+fig, (above, below) = plt.subplots(
+    2, 1, figsize=(5, 5), sharex=True, layout="constrained"
+)
+above.axhline(0.9, color="black", lw=1)
 for name, found in {"one threshold": usual, "ConformalClassifier": sets}.items():
     covered, size = found[rows, place], found.sum(axis=1)
     print(f"{name:20s} covers {covered.mean():.3f}")
-    left.plot(counts, [covered[missing == k].mean() for k in counts], "o-", label=name)
-    right.plot(counts, [size[missing == k].mean() for k in counts], "o-")
-left.set(xlabel="values missing", ylabel="coverage", ylim=(0.5, 1.02))
-left.legend(frameon=False)
-right.set(xlabel="values missing", ylabel="classes in a set", ylim=(0, 3))
+    above.plot(counts, [covered[missing == k].mean() for k in counts], "o-", label=name)
+    below.plot(counts, [size[missing == k].mean() for k in counts], "o-")
+above.set(ylabel="coverage", ylim=(0.5, 1.02))
+above.legend(frameon=False)
+below.set(
+    xlabel="values missing", ylabel="classes in a set", ylim=(0, 3.1), xticks=counts
+)
 plt.show()

@@ -2,8 +2,8 @@
 A table with text, dates and holes
 ==================================
 
-`TableEncoder` turns any table into numbers, with one mask bit per variable. It is used
-in a Pipeline before any predictor.
+``TableEncoder`` turns any table into numbers, with one mask bit per variable. It is
+used in a Pipeline before any predictor.
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +41,7 @@ print(encoder.transform(table).head().round(1))
 # %%
 # Two pipelines predict each row from the other folds:
 models = {"EMLR": missfit.EMLR(), "boosting": HistGradientBoostingRegressor()}
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(5.4, 3.2), sharey=True, layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     pipeline = make_pipeline(missfit.TableEncoder(), model)
     predicted = cross_val_predict(pipeline, table, price, cv=5)
@@ -50,5 +50,5 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     r2 = 1 - ((price - predicted) ** 2).mean() / price.var()
     ax.set(title=f"{name}: R2 {r2:.2f}", xlabel="predicted")
 axes[0].set_ylabel("price")
-fig.colorbar(points, ax=axes, label="values missing")
+fig.colorbar(points, ax=axes, label="values missing", ticks=range(5))
 plt.show()
