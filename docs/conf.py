@@ -85,6 +85,7 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "logo": {"text": "missfit"},
     "navigation_with_keys": False,
+    "collapse_navigation": True,  # its buttons have no names for screen readers
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
     "show_toc_level": 2,

@@ -17,6 +17,7 @@ PUBLISHED = Path(
         Path(__file__).parents[2] / "shared" / "published",
     )
 )
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture
@@ -42,6 +43,22 @@ def published_rows():
             ): (float(row["mse"]), float(row["r2"]))
             for row in csv.DictReader(file)
         }
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser, for one file: while it is open, asyncio cannot be used."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason='pip install "missfit[dev]"'
+    )
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
 
 
 def random_cov(rng, d):

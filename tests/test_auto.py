@@ -261,6 +261,21 @@ def test_a_budget_of_time_leaves_candidates_out(rng):
     assert set(verdicts[1:]) == {"skipped: out of time"}
 
 
+def test_parts_that_had_time_for_the_first_split_alone_predict_and_are_explained(
+    rng, monkeypatch
+):
+    monkeypatch.setattr("missfit.auto.boosting._has_time", lambda *_: False)
+    X = rng.standard_normal((400, 2))
+    y = 2 * X[:, 0] ** 2 + 2 * X[:, 1] + 0.3 * rng.standard_normal(400)
+    X[rng.random(400) < 0.3, 0] = np.nan
+    model = AutoRegressor([EMLR(), boosting()], time_budget=1e6, random_state=0)
+    model.fit(X, y)
+    assert {part.model.n_models for part in model.parts_} == {1}
+    assert model.score(X, y) > model.base_.score(X, y) + 0.2
+    drops = model.explain().risk_drops
+    assert drops[0] > 0.1 > abs(drops[1])  # by the held-out rows of that split
+
+
 def test_some_rows_tell_whether_a_candidate_that_costs_by_the_row_has_hope(
     monkeypatch,
 ):

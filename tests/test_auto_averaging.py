@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, sem
 from sklearn.base import clone
 
 from conftest import hide
@@ -19,7 +19,7 @@ from missfit import (
     PatternProbit,
 )
 from missfit.auto.average import ClassAverage, LinearAverage
-from missfit.auto.averaging import LEAST_WEIGHT, TEMPERATURE, evidence_weights
+from missfit.auto.averaging import LEAST_WEIGHT, evidence_weights
 from missfit.auto.heldout import AVERAGED_ROWS, Gain, Table
 from missfit.auto.objective import SQUARED_ERROR
 from missfit.auto.stacking import Unseen, share_of, stacked
@@ -33,17 +33,18 @@ def table_of(rng, n, groups=None):
     return Table(hide(rng, X, 0.2), y, np.ones(n), groups)
 
 
-def test_a_candidate_weighs_by_the_likelihood_of_the_held_out_rows(rng):
-    """Gaussian errors with the variance that the best one leaves, tempered."""
+def test_a_candidate_weighs_as_much_as_chance_makes_it_look_behind(rng):
+    """The density of a standard normal at z, by its density at 0."""
     table, rows = table_of(rng, 60), np.arange(60)
-    error = np.array([[1.0], [1.01], [1.02]]) * rng.standard_normal(60)
-    spread = np.sqrt(np.mean(error**2, axis=1).min())
-    likelihood = norm.logpdf(error, scale=spread).sum(axis=1) / TEMPERATURE
-    expected = np.exp(likelihood - likelihood.max())
+    loss = (rng.standard_normal(60) + [[0.0], [0.05], [0.1]]) ** 2
+    best = loss[np.argmin(loss.sum(axis=1))]
+    others = loss[loss.sum(axis=1) > best.sum()]
+    z = [(one - best).mean() / sem(one - best, ddof=0) for one in others]
+    expected = np.sort([norm.pdf(0), *norm.pdf(z)])
     expected /= expected.sum()
     assert expected.min() > LEAST_WEIGHT  # none is cut
-    weights = evidence_weights(table, rows, error**2)
-    np.testing.assert_allclose(weights, expected, rtol=1e-12)
+    weights = evidence_weights(table, rows, loss)
+    np.testing.assert_allclose(np.sort(weights), expected, rtol=1e-12)
 
 
 def test_those_of_hardly_any_weight_are_cut_and_the_others_add_up_to_one(rng):

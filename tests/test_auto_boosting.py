@@ -18,6 +18,7 @@ from missfit.auto.boosting import PartCandidate, fit_parts
 from missfit.auto.candidates import boosting
 from missfit.auto.heldout import Table, all_and_splits, seeded
 from missfit.auto.objective import SQUARED_ERROR
+from missfit.auto.pace import Pace
 from missfit.auto.parts import boosts
 from missfit.auto.stacking import Unseen, stacked
 
@@ -35,7 +36,7 @@ def parts_of(table, estimator, tasks=SQUARED_ERROR.tasks, deadline=np.inf):
     candidates = [PartCandidate(seeded(estimator, 0), "part", task) for task in tasks]
     _, splits = all_and_splits(table, list(CV.split(table.X)))
     return fit_parts(
-        table, EMLR(), splits, candidates, np.random.default_rng(0), deadline
+        table, EMLR(), splits, candidates, np.random.default_rng(0), Pace(0, deadline)
     ), candidates
 
 

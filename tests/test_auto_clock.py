@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from missfit.auto.clock import KEPT, Clock
+from missfit.auto.pace import Pace
 
 
 @pytest.fixture
@@ -26,9 +27,24 @@ def test_a_stage_counts_what_is_done_inside_it_also_the_second_time(now):
 def test_a_budget_ends_while_there_is_time_to_explain(now):
     assert Clock(20.0).deadline == pytest.approx(100 + 20 * (1 - KEPT))
     assert Clock().deadline == np.inf
+    clock = Clock(20.0)
+    now[0] += 5.0
+    assert clock.left() == pytest.approx(15.0)
+    now[0] += 20.0
+    assert clock.left() == 0.0
+    assert Clock().left() == np.inf
 
 
 @pytest.mark.parametrize("budget", [0, -1.0, np.nan])
 def test_a_budget_is_above_zero(budget):
     with pytest.raises(ValueError, match="give seconds > 0"):
         Clock(budget)
+
+
+def test_boosting_is_begun_where_its_rounds_end_in_time(now, monkeypatch):
+    monkeypatch.setattr("missfit.auto.pace.n_threads", lambda: 2)
+    pace = Pace(seconds=0.5, deadline=110.0)
+    assert pace.allows(40)  # 20 seconds on two threads
+    assert not pace.allows(41)
+    assert pace.end_of_first(5) == pytest.approx(102.0)  # a fifth of what is left
+    assert Pace(0.5, np.inf).end_of_first(5) == np.inf

@@ -6,7 +6,7 @@ from scipy.stats import sem
 from sklearn.metrics import r2_score
 
 from missfit.auto.heldout import Table, all_and_splits
-from missfit.auto.race import Candidate, Race, Scout
+from missfit.auto.race import DEAR, PLAIN, Candidate, Race, Scout
 from missfit.estimators.base import NanRegressor
 
 
@@ -184,12 +184,29 @@ def test_no_run_is_begun_that_leaves_too_little_time_for_the_final_fit(
             return self
 
     monkeypatch.setattr("missfit.auto.race.time.perf_counter", lambda: now[0])
-    race, splits = race_of(rng, [1.0, 0.99], n=400, deadline=35.0)
+    race, splits = race_of(rng, [1.0, 0.99], n=400, deadline=65.0)
     for j, candidate in enumerate(race.candidates):
         candidate.estimator = Slow(j)
     race.run(splits)
     reference, other = race.candidates
     assert race.final_seconds(reference) == pytest.approx(10 / 0.75)
-    # there is time for a run and a final fit after ten seconds, but not after thirty
-    assert len(other.loss) == 1
+    # there is time for a run and a final fit after thirty seconds, but not after fifty
+    assert len(other.loss) == 2
     assert other.out == "skipped: out of time"
+
+
+@pytest.mark.parametrize("is_dear", [False, True])
+def test_a_first_run_is_expected_to_take_some_times_as_long_as_the_reference(
+    rng, monkeypatch, is_dear
+):
+    """Ten seconds a run: there is time for PLAIN times as many, not for DEAR times."""
+    race, _ = race_of(rng, [1.0, 0.99], n=400)
+    reference, other = race.candidates
+    reference.loss, reference.seconds = [np.ones(100)], 10.0
+    race.tests = [np.arange(100)]
+    other.hint = reference if is_dear else None
+    race.deadline = 10 * (PLAIN + DEAR) / 2 + race.final_seconds(reference)
+    monkeypatch.setattr("missfit.auto.race.time.perf_counter", lambda: 0.0)
+    assert race._is_late(other) is is_dear
+    other.loss, other.seconds = [np.ones(100)], 10.0  # then its own seconds are known
+    assert not race._is_late(other)

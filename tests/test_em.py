@@ -311,3 +311,33 @@ def test_the_plain_em_with_a_feature_twice_is_right_or_refuses(seed):
         return
     score = EMLR(algorithm="reference").fit(X, y).score(X, y)
     assert score == pytest.approx(EMLR().fit(X, y).score(X, y), abs=0.001)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_em_ends_sooner_where_y_has_noise_and_predicts_the_same(rng, noise):
+    n, d = 1500, 5
+    X = rng.standard_normal((n, d)) + rng.standard_normal((n, 1))
+    y = X.sum(axis=1)
+    y = y + noise * y.std() * rng.standard_normal(n)
+    X = hide(rng, X, 0.4)
+    found, exact = EMLR().fit(X, y), EMLR(tol=1e-8).fit(X, y)
+    strict = EMLR(tol=1e-5).fit(X, y)
+    # without noise it is the strict end, with noise an earlier one
+    assert (
+        (found.n_iter_ == strict.n_iter_)
+        if noise == 0
+        else (found.n_iter_ < strict.n_iter_)
+    )
+    gap = found.predict(X) - exact.predict(X)
+    assert np.mean(gap**2) < 1e-4 * y.var()
+
+
+def test_a_fit_that_goes_on_from_one_nearby_takes_few_steps_and_ends_there(rng):
+    X = hide(rng, rng.standard_normal((2000, 5)) + rng.standard_normal((2000, 1)), 0.4)
+    y = np.nansum(X, axis=1) + rng.standard_normal(2000)
+    first = EMLR().fit(X[:1500], y[:1500])
+    moments = PatternMoments.from_data(X[500:], y[500:])
+    near, far = EMLR().fit_moments(moments, near=first), EMLR().fit_moments(moments)
+    assert near.n_iter_ < far.n_iter_
+    gap = near.predict(X) - far.predict(X)
+    assert np.mean(gap**2) < 1e-4 * y.var()

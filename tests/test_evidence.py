@@ -16,12 +16,14 @@ from missfit.comparison import CompareOptions, compare_table
 from missfit.comparison.candidates import candidate
 from missfit.comparison.diagnosis import why_missing, worth_of_measuring
 from missfit.evidence.mechanism import (
+    FEWEST_ROWS,
     Mechanism,
     Relation,
     drawn,
     feature_test,
     mechanism,
     rows_of,
+    rows_to_test,
     target_test,
 )
 from missfit.evidence.permutation import Deal, Pairs, max_test, null_errors
@@ -227,6 +229,12 @@ def test_rows_are_drawn_group_by_group():
     some = drawn(rows, 60)
     assert len(some.y) == 60
     assert np.unique(some.groups).size == 3
+
+
+def test_fewer_rows_are_tested_where_columns_are_many_or_time_is_short():
+    few, many = (rows_of(np.zeros((9, d)), np.zeros(9)) for d in (4, 50))
+    assert rows_to_test(few) > rows_to_test(many) > rows_to_test(many, 0.3)
+    assert rows_to_test(many, 0.0) == FEWEST_ROWS
 
 
 def test_nothing_missing_is_no_evidence(rng):

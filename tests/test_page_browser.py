@@ -1,7 +1,5 @@
 """Pages as a reader meets them: on a desktop, on a phone, in the dark, on paper."""
 
-from pathlib import Path
-
 import pytest
 
 from missfit.comparison.class_candidates import CLASS_CANDIDATES
@@ -18,7 +16,6 @@ from missfit.report.page import (
 )
 from missfit.report.table.scores import _columns
 
-CHROMIUM = Path("/usr/bin/chromium")
 DESKTOPS, PHONE = (1280, 1920), 390
 
 
@@ -67,21 +64,6 @@ def class_scores(tmp_path_factory):
     path = tmp_path_factory.mktemp("classes") / "report.html"
     write_page(path, page("Classes", *content))
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason='pip install "missfit[dev]"'
-    )
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The page on which a row is tried by hand, in a real browser."""
 
-from pathlib import Path
-
 import pytest
 
 from missfit import load_model
@@ -11,8 +9,6 @@ pytest.importorskip("starlette", reason='pip install "missfit[serve]"')
 pytest.importorskip("uvicorn", reason='pip install "missfit[serve]"')
 from serving import Running
 
-CHROMIUM = Path("/usr/bin/chromium")
-
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
@@ -20,21 +16,6 @@ def running(tmp_path_factory):
     server = Running(load_model(folder / "model.skops"))
     yield server
     server.stop()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason='pip install "missfit[dev]"'
-    )
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 def test_a_row_is_tried_by_hand_with_fields_left_empty(browser, running):

@@ -17,7 +17,6 @@ import pytest
 import missfit
 
 ROOT = Path(__file__).parents[1]
-CHROMIUM = Path("/usr/bin/chromium")
 MADE = shutil.ignore_patterns("_build", "generated", "gallery")
 PREDICTORS = sorted((ROOT / "docs" / "predictors").glob("*.md"))
 pytestmark = pytest.mark.slow
@@ -163,21 +162,6 @@ def test_search_finds_the_page_of_a_word(site, word, page):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason='pip install "missfit[dev]"'
-    )
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not there; `make browser` installs it")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """Return the report of a small comparison."""
     X, y = missfit.simulate.published("mixture1", d=4).sample(200, random_state=0)
@@ -198,7 +182,7 @@ def test_a_page_does_not_scroll_sideways(site, browser, name, width, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index", "guide/table", "comparison", "report"])
+@pytest.mark.parametrize("name", ["index", "guide/table", "gallery/index", "report"])
 def test_axe_finds_no_serious_barrier(site, report, browser, name, scheme):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason='pip install "missfit[dev]"'

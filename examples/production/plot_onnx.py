@@ -7,6 +7,9 @@ Java, JavaScript or a browser. The file predicts what the model predicts, for ev
 of the missing patterns, also for those that were never seen at fit.
 """
 
+import tempfile
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import onnxruntime
@@ -24,10 +27,11 @@ models = {
     "ConditionalImputedLR": missfit.ConditionalImputedLR(),
     "PatternMixtureLR": missfit.PatternMixtureLR(n_components=2, random_state=0),
 }
+path = Path(tempfile.mkdtemp()) / "model.onnx"
 gaps = {}
 for name, model in models.items():
-    missfit.export(model.fit(X, y), "model.onnx")
-    session = onnxruntime.InferenceSession("model.onnx")
+    missfit.export(model.fit(X, y), path)
+    session = onnxruntime.InferenceSession(path)
     prediction = session.run(["prediction"], {"X": new})[0]
     gaps[name] = np.abs(prediction - model.predict(new)) / y.std()
 

@@ -16,9 +16,9 @@ import missfit
 
 warnings.simplefilter("ignore")
 settings = {
-    "mixture1": "missing at random",
-    "mixture3": "three populations",
-    "selfmasked": "high values hide",
+    "mixture1": "missing\nat random",
+    "mixture3": "three\npopulations",
+    "selfmasked": "high values\nhide",
 }
 models = {
     "ConstantImputedLR": missfit.ConstantImputedLR(),

@@ -1,8 +1,8 @@
 """Probabilities of classes are probabilities, and no worse than the shares of classes.
 
-The tables are those of `generated_tables`, whose y is cut into classes. On the rows that
-a classifier was fitted to, its mean log-loss must not exceed that of the shares of the
-classes, which need no feature at all, by more than `MOST_NATS`.
+The tables are those of `generated_tables`, whose y is cut into classes. On the rows
+that a classifier was fitted to, its mean log-loss must not exceed that of the shares of
+the classes, which need no feature at all, by more than `MOST_NATS`.
 
 The long run is 1,000 tables for each linear classifier, 100 for the default and 50 for
 each network: ``pytest tests/fuzz/test_generated_classes.py -m slow -n auto``.
@@ -91,7 +91,8 @@ def faults(model, seeds):
 
 @pytest.mark.parametrize("name", [*LINEAR][:2])
 def test_probabilities_are_no_worse_than_the_shares_of_the_classes(name):
-    assert faults(LINEAR[name], range(12)) == {}
+    # 1 and 8: the slope of the link was negative; 45 and 79: the closed form was sure
+    assert faults(LINEAR[name], [*range(12), 45, 79]) == {}
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,10 +20,11 @@ from missfit.auto.clock import Clock
 from missfit.auto.explanation import Explanation, Score
 from missfit.auto.heldout import Table, all_and_splits, counted_rows
 from missfit.auto.objective import Objective
+from missfit.auto.pace import pace_of
 from missfit.auto.parts import Part
 from missfit.auto.race import Race
 from missfit.auto.reasons import Outcome, sum_of_parts
-from missfit.auto.settings import set_by_a_look
+from missfit.auto.settings import LOOK_WORK, set_by_a_look
 from missfit.estimators.base import NanEstimator
 from missfit.moments.pattern_moments import PatternMoments
 
@@ -67,15 +67,16 @@ class AutoPredictor(NanEstimator):
         with clock.stage("the flexible parts"):
             deadline -= race.final_seconds(winner)
             rng = np.random.default_rng(seed)
-            if splits and time.perf_counter() < deadline:
+            pace = pace_of(table, splits[0], flexible, deadline) if splits else None
+            if pace and pace.allows(LOOK_WORK):
                 set_by_a_look(table, winner.estimator, splits[0], flexible, rng)
-            parts = fit_parts(table, winner.estimator, splits, flexible, rng, deadline)
+            parts = fit_parts(table, winner.estimator, splits, flexible, rng, pace)
         with clock.stage("the base fitted to all rows"):
             self.base_ = whole.fit(winner.estimator)
         self.parts_ = parts.kept
         with clock.stage("this explanation"):
             outcome = Outcome(whole, splits, race, winner, flexible, parts)
-            explanation = outcome.explanation(self._feature_names())
+            explanation = outcome.explanation(self._feature_names(), clock.left())
         self._explanation_ = replace(explanation, seconds=clock.seconds)
         self.scores_ = explanation.candidates
 

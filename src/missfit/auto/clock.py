@@ -25,6 +25,8 @@ class Clock:
     ----------
     deadline : float
         When the stages that can be cut short must end, infinite without a budget.
+    end : float
+        When the whole fit must end.
     seconds : dict of str to float
         The seconds of each stage so far.
     """
@@ -32,9 +34,14 @@ class Clock:
     def __init__(self, budget: float | None = None):
         if budget is not None and not budget > 0:
             raise ValueError(f"time_budget={budget!r}; give seconds > 0, or None.")
-        left = np.inf if budget is None else (1 - KEPT) * float(budget)
-        self.deadline = time.perf_counter() + left
+        seconds = np.inf if budget is None else float(budget)
+        now = time.perf_counter()
+        self.deadline, self.end = now + (1 - KEPT) * seconds, now + seconds
         self.seconds: dict[str, float] = {}
+
+    def left(self) -> float:
+        """Return the seconds until the end, 0 after it."""
+        return max(0.0, self.end - time.perf_counter())
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

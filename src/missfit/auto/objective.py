@@ -91,18 +91,6 @@ class Objective(ABC):
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of some predictors, as a predictor."""
 
-    def nats(self, gap: NDArray, least: float) -> NDArray[np.float64]:
-        """Return how much less likely losses are than the least, in logarithms.
-
-        Parameters
-        ----------
-        gap : ndarray
-            What the sums of the losses are above the least of them.
-        least : float
-            The least mean loss.
-        """
-        return gap  # of losses that are logarithms of probabilities
-
     @abstractmethod
     def takes(self, candidate: Any) -> bool:
         """Whether something is a candidate for this target."""
@@ -174,10 +162,6 @@ class SquaredError(Objective):
     def average(self, estimators: list[Any], weights: tuple[float, ...]) -> Any:
         """Return the weighted mean of the predictions."""
         return LinearAverage(estimators, weights)
-
-    def nats(self, gap: NDArray, least: float) -> NDArray[np.float64]:
-        """Return squared errors in units of twice the variance of Gaussian errors."""
-        return gap / (2 * least) if least else np.where(gap > 0, np.inf, 0.0)
 
     def takes(self, candidate: Any) -> bool:
         """Whether something is a regressor."""

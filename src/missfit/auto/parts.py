@@ -93,6 +93,11 @@ class FoldModels(NamedTuple):
         every = [model.predict(inputs, self.rounds) for model in self.models]
         return np.mean(every, axis=0)
 
+    @property
+    def n_models(self) -> int:
+        """The number of folds."""
+        return len(self.models)
+
     def model(self, k: int) -> FoldModels:
         """Return one of them alone."""
         return self._replace(models=[self.models[k]])

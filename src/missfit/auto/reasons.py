@@ -39,15 +39,15 @@ class Outcome(NamedTuple):
     part_candidates: list[PartCandidate]
     parts: Parts
 
-    def explanation(self, feature_names: list[str]) -> Explanation:
-        """Return all that `explain` tells."""
+    def explanation(self, feature_names: list[str], seconds: float) -> Explanation:
+        """Return all that `explain` tells, in about so many seconds if need be."""
         table = self.whole.table
         return Explanation(
             candidates=self.scores(),
             choice=" + ".join([self.winner.name, *(p.name for p in self.parts.kept)]),
             reason=self.reason(),
             regime=regime_of(self.whole.moments),
-            mechanism=self.mechanism(),
+            mechanism=self.mechanism(seconds),
             worth=self.worth(),
             feature_names=feature_names,
             unit=table.unit(self.whole.rows),
@@ -85,17 +85,19 @@ class Outcome(NamedTuple):
             )
         return f"{words} {self.parts.reason()}".strip()
 
-    def mechanism(self) -> Mechanism:
-        """Return what the table tells of why values are missing."""
+    def mechanism(self, seconds: float = np.inf) -> Mechanism:
+        """Return what the table tells of why values are missing.
+
+        Fewer rows are tested where all of them would take more seconds.
+        """
         em, table = self.whole.fit(EMLR()), self.whole.table
         targets = table.objective.moment_targets(table.y).reshape(len(table.y), -1)
         one = int(np.argmax(table.weight @ targets))  # of classes, the most frequent
         d = table.X.shape[1]
         kept = np.append(np.arange(d), d + one)
         law = em.mean_[kept], em.covariance_[np.ix_(kept, kept)]
-        found = mechanism(
-            rows_of(table.X, targets[:, one], table.weight, table.groups), law
-        )
+        rows = rows_of(table.X, targets[:, one], table.weight, table.groups)
+        found = mechanism(rows, law, seconds)
         said = with_self_masking(found, self.self_masking())
         return said if said.self_masking is not None else self._without_hint(said)
 
@@ -145,7 +147,8 @@ class Outcome(NamedTuple):
         if not self.splits:
             return no_worth(self.whole.table.X.shape[1])
         folds = []
-        for k, split in enumerate(self.splits):
+        n_folds = min((part.model.n_models for part in kept), default=len(self.splits))
+        for k, split in enumerate(self.splits[:n_folds]):
             base = split.train.fit(winner)
             parts = [part.of_fold(k) for part in kept]
             predict = partial(sum_of_parts, objective, base, parts)

@@ -170,6 +170,11 @@ class FlatTrees:
         n_outputs = models[0].n_outputs if n_outputs is None else n_outputs
         return cls(**arrays, n_features=models[0].n_features, n_outputs=n_outputs)
 
+    @property
+    def n_models(self) -> int:
+        """The number of fits, each with all its outputs."""
+        return len(self.n_trees) // self.n_outputs
+
     def model(self, k: int) -> FlatTrees:
         """Return one fit alone, with all its outputs."""
         return self._some(k * self.n_outputs, self.n_outputs)

@@ -35,10 +35,11 @@ class PatternClassifier(NanClassifier):
     of the probit (Stein's lemma; Brillinger 1982), so every linear predictor of the
     library classifies once its prediction f is turned into a probability. Where the
     predictor has one Gaussian law of X (EMLR), this has a closed form, one probit per
-    missing pattern (`missfit.estimators.links.gaussian_shares`). Otherwise the link is
-    a logistic regression on held-out predictions, whose slope depends on the share of
-    missing features. With more than two classes there is one indicator for each, and
-    the probabilities sum to one.
+    missing pattern (`missfit.estimators.links.gaussian_shares`). Otherwise, and where
+    the closed form is worse on the rows of the fit than the shares of the classes, the
+    link is a logistic regression on held-out predictions, whose slope depends on the
+    share of missing features. With more than two classes there is one indicator for
+    each, and the probabilities sum to one.
 
     Parameters
     ----------
@@ -101,8 +102,9 @@ class PatternClassifier(NanClassifier):
             return self._become(trial)
         rows = trial._labelled_rows(X, y, sample_weight)
         trial.estimator_ = trial._fitted(rows)
-        trial._law_ = _only_law(trial.estimator_)
-        trial._link_ = None if trial._law_ is not None else trial._held_out_link(rows)
+        trial._law_, trial._link_ = _only_law(trial.estimator_), None
+        if trial._law_ is None or trial._is_worse_than_nothing(rows):
+            trial._law_, trial._link_ = None, trial._held_out_link(rows)
         return self._become(trial)
 
     def fit_moments(
@@ -153,7 +155,9 @@ class PatternClassifier(NanClassifier):
         if comes_in_chunks(X):
             names = getattr(self, "feature_names_in_", None)
             return predict_chunks(self.predict_proba, X, names, self.n_features_in_)
-        X = self._check_predict(X)
+        return self._shares_of(self._check_predict(X))
+
+    def _shares_of(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._link_ is not None:
             scores = self._link_.scores(
                 _column(self.estimator_.predict(X)), np.isnan(X)
@@ -241,6 +245,20 @@ class PatternClassifier(NanClassifier):
         if not has_fit_parameter(base, "sample_weight"):
             raise TypeError(f"{type(base).__name__}.fit takes no sample_weight.")
         return base.fit(rows.X, y, sample_weight=rows.weight)
+
+    def _is_worse_than_nothing(self, rows: LabelledRows) -> bool:
+        """Whether the shares of the classes have a smaller log-loss on the rows.
+
+        The closed form takes the variance of f from EM's law. With few rows, or where
+        features repeat each other, that law has directions in which no row lies, and
+        the closed form is far too sure: 3.8 against 1.1 on 147 rows of a feature twice.
+        """
+        n = np.ones(len(rows.code)) if rows.weight is None else rows.weight
+        count = np.bincount(rows.code, n, minlength=len(self.classes_))
+        seen = count[count > 0] / count.sum()
+        ours = self._shares_of(rows.X)[np.arange(len(n)), rows.code]
+        loss = -np.average(np.log(np.maximum(ours, CERTAIN)), weights=n)
+        return bool(loss > -seen @ np.log(seen))
 
     def _held_out_link(self, rows: LabelledRows) -> FittedLink:
         """Fit the link to predictions for rows that the predictor has not seen."""

@@ -82,7 +82,7 @@ def start_of_fit(
     if near is not None and model is not None:
         return _with_curves(near(table.data.shift, table.data.scale), table), model
     data, moments, some = table.some()
-    held = penalised_fit(moments, data, max_iter=max_iter, tol=START_TOL)
+    held = penalised_fit(moments, data, tol=START_TOL, max_iter=max_iter)
     model = model or held.model
     full = ~table.mask.any(axis=1)
     rows = table.points[full], table.weight[full]

@@ -29,6 +29,7 @@ LEAST = 10  # the fewest rows on each side of a comparison
 # standard deviations is then 5 standard errors.
 MOST_ROWS = 3_000
 MOST_WORK = 3e6  # rows times squared columns: 299 deals of 1,400 x 46 take 0.25 s
+WORK_A_SECOND = 3e6
 FEWEST_ROWS = 300  # this many rows are tested whatever the number of columns
 
 
@@ -167,7 +168,9 @@ def _moved(relations: Sequence[Relation], place: Sequence[int]) -> list[Relation
     return list(found.values())
 
 
-def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:
+def mechanism(
+    rows: Rows, law: tuple[NDArray, NDArray], seconds: float = np.inf
+) -> Mechanism:
     """Return what the rows say about missingness, without a verdict on self-masking.
 
     Parameters
@@ -177,8 +180,10 @@ def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:
         where there are many columns, see `rows_to_test`.
     law : tuple of ndarrays
         The mean and covariance of (X, y) by EM, for `residual_test`.
+    seconds : float
+        That the tests may take: fewer rows are tested where time is short.
     """
-    rows = drawn(rows, rows_to_test(rows))
+    rows = drawn(rows, rows_to_test(rows, seconds))
     z, p = target_test(rows)
     return Mechanism(
         target=_claims(z, p),
@@ -192,10 +197,14 @@ def mechanism(rows: Rows, law: tuple[NDArray, NDArray]) -> Mechanism:
     )
 
 
-def rows_to_test(rows: Rows) -> int:
-    """Return how many rows are tested: fewer where columns are many."""
+def rows_to_test(rows: Rows, seconds: float = np.inf) -> int:
+    """Return how many rows are tested: fewer where columns are many or time is short.
+
+    In a second as much work is done as a slow processor does.
+    """
     width = max(1, rows.X.shape[1])
-    return int(min(MOST_ROWS, max(FEWEST_ROWS, MOST_WORK / width**2)))
+    work = min(MOST_WORK, WORK_A_SECOND * seconds)
+    return int(min(MOST_ROWS, max(FEWEST_ROWS, work / width**2)))
 
 
 def drawn(rows: Rows, most: int, seed: int = 0) -> Rows:

@@ -36,7 +36,7 @@ def climb(
     coordinates: tuple[Callable, Callable],
     *,
     max_iter: int,
-    least_gain: float,
+    least_gain: float | Callable[[Any], float],
 ) -> Climb:
     """Repeat EM steps with leaps and a monotone guard.
 
@@ -61,7 +61,8 @@ def climb(
         point of a vector, of the same kind as the point ``like``.
     max_iter : int
         Most steps, those undone among them.
-    least_gain : float
+    least_gain : float or callable
+        What three steps must gain to go on; of the point where they led, if callable.
     """
     pack, unpack = coordinates
     past, heights, n_iter = Past(LOOK_BACK), [-np.inf], 0
@@ -84,7 +85,8 @@ def climb(
         refuge = None if point is plain else plain
         plain = image
         heights.append(height)
-        if len(heights) > WINDOW and height - heights[-1 - WINDOW] < least_gain:
+        least = least_gain(plain) if callable(least_gain) else least_gain
+        if len(heights) > WINDOW and height - heights[-1 - WINDOW] < least:
             return Climb(plain, n_iter, True)
         past.add(pack(point), pack(image))
         point = _read(unpack, past.leap(), plain)

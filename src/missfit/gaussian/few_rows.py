@@ -8,7 +8,7 @@ that of the slopes of y by their evidence (`most_probable_ridge`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,10 +110,8 @@ def few_rows_fit(
     data: GaussianData,
     n_features: int,
     floor: float,
-    start: tuple[NDArray, NDArray] | None = None,
-    *,
-    max_iter: int,
-    tol: float,
+    start: tuple[NDArray, NDArray] | None,
+    ends: dict[str, Any],
 ) -> HeldFit:
     """Fit a Gaussian of (X, y) to few rows for each feature.
 
@@ -123,7 +121,8 @@ def few_rows_fit(
 
     Where a step of EM would take more than `MOST_WORK`, the law of X is the pulled
     correlation of the pairs of observed values instead, and 2. ends it. ``start`` is a
-    mean and covariance of (X, y) near those looked for, where they are known.
+    mean and covariance of (X, y) near those looked for, where they are known; ``ends``
+    are the arguments of `accelerated_em` that say when to stop.
     """
     d = n_features
     pull = pull_of_covariance(data, d)
@@ -134,13 +133,13 @@ def few_rows_fit(
     if by_em:
         apart = PenalisedGaussian(d, pull.rows, floor, slope_rows=np.inf, silent=silent)
         begin = (alone.mean, alone.cov) if start is None else _y_apart(*start, d)
-        alone = accelerated_em(data, apart, begin, max_iter=max_iter, tol=tol)
+        alone = accelerated_em(data, apart, begin, **ends)
     strength, law, log_likelihood = _with_regression(data, alone, d, floor)
     model = PenalisedGaussian(d, pull.rows, floor, slope_rows=strength, silent=silent)
     if not by_em:
         return HeldFit(GaussianFit(*law, 1, True, log_likelihood), model, by_em)
-    more = max(1, max_iter - alone.n_iter)
-    fit = accelerated_em(data, model, law, max_iter=more, tol=tol)
+    more = max(1, ends["max_iter"] - alone.n_iter)
+    fit = accelerated_em(data, model, law, **ends | {"max_iter": more})
     steps = fit.n_iter + alone.n_iter
     done = fit.converged and alone.converged
     return HeldFit(fit._replace(n_iter=steps, converged=done), model, by_em)

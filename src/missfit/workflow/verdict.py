@@ -48,6 +48,11 @@ class Verdict(NamedTuple):
                 f"the expected {self.loss} is as at fit, {then}: what is missing in "
                 "these rows does not change it"
             )
+        if not self.changes:
+            return (
+                f"the expected {self.loss} of these rows is {now}, and was {then} at "
+                "fit, by which of their values happen to be missing"
+            )
         what = "rises" if self.now > self.then else "falls"
         return (
             f"the expected {self.loss} {what} from {then} at fit to {now}, by what is "
