@@ -152,8 +152,12 @@ def regression_slopes(inner, cross, ridge: float | NDArray = 0.0):
 
 
 def log_of_positive(matrix):
-    """Matrix logarithm of positive definite matrices, batched."""
+    """Matrix logarithm of positive definite matrices, batched.
+
+    An eigenvalue that rounding has made negative counts as the least above rounding.
+    """
     values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(values, np.finfo(float).eps * values[..., -1:])
     return (vectors * np.log(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
