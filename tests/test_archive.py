@@ -56,11 +56,11 @@ def repacked(path, change=None, **others):
 
 
 def refusal(path):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ModelFileError) as caught:
         load_model(path)
     # well under a second; before, minutes or no end
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     return str(caught.value)
 
 

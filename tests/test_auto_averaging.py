@@ -10,12 +10,15 @@ from sklearn.base import clone
 from conftest import hide
 from missfit import (
     EMLR,
+    AutoClassifier,
     AutoRegressor,
+    ConditionalImputedLogistic,
     ConditionalImputedLR,
     ConstantImputedLR,
     PatternMoments,
+    PatternProbit,
 )
-from missfit.auto.average import LinearAverage
+from missfit.auto.average import ClassAverage, LinearAverage
 from missfit.auto.averaging import LEAST_WEIGHT, evidence_weights
 from missfit.auto.heldout import AVERAGED_ROWS, Gain, Table
 from missfit.auto.objective import SQUARED_ERROR
@@ -33,7 +36,8 @@ def table_of(rng, n, groups=None):
 def test_a_candidate_weighs_as_much_as_chance_makes_it_look_behind(rng):
     """The density of a standard normal at z, by its density at 0."""
     table, rows = table_of(rng, 60), np.arange(60)
-    loss = (rng.standard_normal(60) + [[0.0], [0.05], [0.1]]) ** 2
+    shift = np.array([[0.0], [0.05], [0.1]])
+    loss = (rng.standard_normal(60) + shift) ** 2
     best = loss[np.argmin(loss.sum(axis=1))]
     others = loss[loss.sum(axis=1) > best.sum()]
     z = [(one - best).mean() / sem(one - best, ddof=0) for one in others]
@@ -107,6 +111,40 @@ def test_of_an_average_the_worth_of_a_feature_is_the_mean_of_its_members(rng):
     ]
     expected = np.average(members, axis=0, weights=few.base_.weights)
     np.testing.assert_allclose(few.explain().risk_drops, expected, rtol=1e-6)
+
+
+# --- classes --------------------------------------------------------------------------
+
+LINEAR_CLASSIFIERS = [ConditionalImputedLogistic(), PatternProbit(EMLR())]
+
+
+def labelled(rng, n):
+    X = rng.standard_normal((n, 2))
+    label = X @ [1.0, -1.0] + rng.standard_normal(n) > 0
+    return hide(rng, X, 0.2), np.where(label, "yes", "no")
+
+
+def test_the_average_of_classifiers_is_the_mean_of_their_probabilities(rng):
+    X, label = labelled(rng, 80)
+    mean = ClassAverage(LINEAR_CLASSIFIERS, (0.7, 0.3)).fit(X, label)
+    every = [clone(c).fit(X, label).predict_proba(X) for c in LINEAR_CLASSIFIERS]
+    expected = np.average(every, axis=0, weights=(0.7, 0.3))
+    np.testing.assert_allclose(mean.predict_proba(X), expected, atol=1e-12)
+    assert mean.classes_.tolist() == ["no", "yes"]
+    again = pickle.loads(pickle.dumps(mean))
+    np.testing.assert_array_equal(again.predict_proba(X), mean.predict_proba(X))
+
+
+def test_with_few_rows_of_classes_the_probabilities_are_averaged(rng):
+    X, label = labelled(rng, 150)
+    few = AutoClassifier(LINEAR_CLASSIFIERS, random_state=0).fit(X, label)
+    assert isinstance(few.base_, ClassAverage)
+    assert sum(few.base_.weights) == pytest.approx(1.0)
+    every = [clone(c).fit(X, label).predict_proba(X) for c in few.base_.estimators]
+    expected = np.average(every, axis=0, weights=few.base_.weights)
+    # EM of the one candidate goes on from the fit of a fold, to its own tolerance
+    np.testing.assert_allclose(few.predict_proba(X), expected, atol=1e-3)
+    assert "150 rows are too few to pick one linear predictor" in str(few.explain())
 
 
 # --- flexible parts -------------------------------------------------------------------

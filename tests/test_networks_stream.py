@@ -34,10 +34,13 @@ def test_a_short_stream_is_the_fit_in_memory(rng):
 @pytest.mark.parametrize(
     "model",
     [
-        MLP(10, weight_decay=1e-3, random_state=0),
-        NeuMiss(weight_decay=1e-3, random_state=0),
+        pytest.param(MLP(10, weight_decay=1e-3, random_state=0), id="MLP"),
+        pytest.param(
+            NeuMiss(weight_decay=1e-3, random_state=0),
+            id="NeuMiss",
+            marks=pytest.mark.slow,  # 9 seconds; a stream is read alike for both
+        ),
     ],
-    ids=["MLP", "NeuMiss"],
 )
 @pytest.mark.parametrize("arranged", ["as it came", "sorted"])
 def test_a_long_stream_scores_within_0_005_of_memory(model, arranged, rng, monkeypatch):

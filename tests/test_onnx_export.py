@@ -39,6 +39,7 @@ from missfit import (
     PatternProbit,
     SelfMaskedLR,
 )
+from missfit.auto.average import ClassAverage, LinearAverage
 from missfit.auto.objective import SQUARED_ERROR
 from missfit.auto.parts import Part
 from missfit.auto.trees import FlatTrees
@@ -69,6 +70,7 @@ REGRESSORS = [
     MICELR(),
     SelfMaskedLR(max_iter=3),
     FilledColumns(BOOSTING),
+    LinearAverage([EMLR(), ConstantImputedLR()], (0.7, 0.3)),
     make_pipeline(
         SimpleImputer(add_indicator=True), StandardScaler(), RidgeCV((1.0, 10.0))
     ),
@@ -79,6 +81,7 @@ CLASSIFIERS = [
     PatternClassifier(EMLR()),
     PatternClassifier(ConstantImputedLR()),
     PatternProbit(EMLR()),
+    ClassAverage([ConditionalImputedLogistic(), PatternProbit(EMLR())], (0.7, 0.3)),
     PatternProbit(PatternMixtureLR(n_components=2, random_state=0, max_iter=30)),
     make_pipeline(SimpleImputer(add_indicator=True), LogisticRegression(C=0.1)),
     HistGradientBoostingClassifier(max_iter=10, random_state=0),

@@ -2,6 +2,8 @@
 
 import pytest
 
+from missfit.comparison.class_candidates import CLASS_CANDIDATES
+from missfit.comparison.class_task import task_of
 from missfit.report.page import (
     Column,
     figure,
@@ -12,6 +14,7 @@ from missfit.report.page import (
     table,
     write_page,
 )
+from missfit.report.table.scores import _columns
 
 DESKTOPS, PHONE = (1280, 1920), 390
 
@@ -47,6 +50,19 @@ def address(tmp_path_factory):
     ]
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_page(path, page("A report", *content, lead="What it says."))
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def class_scores(tmp_path_factory):
+    """A page with the columns and the longest name of the comparison of classes."""
+    columns = _columns(task_of(("no", "yes")), has_regret=False)
+    names = [candidate.name for candidate in CLASS_CANDIDATES]
+    longest = max(names, key=len)
+    row = [longest, *[0.12345] * (len(columns) - 2), "a probit on several Gaussians"]
+    content = [section("Scores", table(columns, [row], name="comparison"))] * 2
+    path = tmp_path_factory.mktemp("classes") / "report.html"
+    write_page(path, page("Classes", *content))
     return path.as_uri()
 
 
@@ -166,3 +182,17 @@ def test_on_paper_there_is_no_contents_and_nothing_is_cut_off(opened):
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb(255, 255, 255)"
     assert len(page.pdf()) > 5_000
+
+
+@pytest.mark.parametrize("width", [1280, PHONE])
+def test_the_scores_of_classes_fit_on_a_desktop_and_scroll_in_a_box_on_a_phone(
+    browser, class_scores, width
+):
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(class_scores)
+    inner, outer = page.evaluate(
+        "(b => [b.scrollWidth, b.clientWidth])(document.querySelector('.scroll'))"
+    )
+    assert (inner > outer) == (width == PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()

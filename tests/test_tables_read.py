@@ -1,6 +1,7 @@
 """Tables in files: every way to write one reads the same; what is wrong is one line."""
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -173,7 +174,10 @@ HUNDRED_MB = 100_000_000
     ],
     ids=["header", "cell", "cells"],
 )
-@pytest.mark.parametrize("command", ["compare", "fit", "predict"])
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param("compare", marks=pytest.mark.slow), "fit", "predict"],  # as fit reads
+)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_a_hundred_megabytes_of_one_row_are_one_line_and_little_memory(
     tmp_path, start, repeated, words, command
@@ -191,7 +195,7 @@ def test_a_hundred_megabytes_of_one_row_are_one_line_and_little_memory(
         table = pd.DataFrame({"a": np.arange(60.0) % 7, "y": np.arange(60.0)})
         save_model(model, fit_table(training(table), predictor="ConstantImputedLR"))
         call = f"predict {model} {path} --out {tmp_path / 'out'}"
-    began = time.monotonic()
+    began = seconds_of_children()
     done, n_bytes = run_and_measure(call, tmp_path / "most")
     assert done.returncode == 2
     assert done.stderr.startswith(f"missfit: {path}: ")
@@ -199,12 +203,18 @@ def test_a_hundred_megabytes_of_one_row_are_one_line_and_little_memory(
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
     assert n_bytes < 600e6
-    assert time.monotonic() - began < 60
+    assert seconds_of_children() - began < 60
     assert not (tmp_path / "out").exists()
 
 
 def training(frame):
     return TrainingTable(frame[["a"]], frame["y"].to_numpy(), "y", None, [])
+
+
+def seconds_of_children():
+    """What processes that have ended have worked, whatever else the machine does."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def run_and_measure(call, note):

@@ -31,6 +31,13 @@ def bomb(model, rng):
     return Case(f"bomb {kind} of {size} MB", model.packed(), True)
 
 
+def with_number(array, place, number):
+    """Return integers with another one, which may need more bytes."""
+    wide = array.astype(np.result_type(array, np.min_scalar_type(int(number))))
+    wide[place] = number
+    return wide
+
+
 def trees(model, rng):
     """Indices, thresholds, shapes and lengths of trees."""
     places = [a["file"] for a in model.attributes("missing_left")]
@@ -43,9 +50,9 @@ def trees(model, rng):
     node = int(rng.integers(len(feature)))
     kind = int(rng.integers(10))
     if kind == 0:
-        feature[node] = rng.choice([10**9, 2**31 - 1, 100, 7])
+        feature = with_number(feature, node, rng.choice([10**9, 2**31 - 1, 100, 7]))
     elif kind == 1:
-        feature[node] = rng.choice([-2, -(2**31)])
+        feature = with_number(feature, node, rng.choice([-2, -(2**31)]))
     elif kind == 2:  # splits without an end
         feature[:] = 0
     elif kind == 3:  # a leaf more or less

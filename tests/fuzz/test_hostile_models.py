@@ -1,6 +1,7 @@
 """300 hostile model files: refused in one line, fast, small, and nothing runs."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,13 @@ from missfit.workflow.fit import fit_table
 from missfit.workflow.model_file import save_model
 
 FAST = ("EMLR", "HistGradientBoosting")
+CLASSES = (
+    "AutoClassifier",
+    "ConditionalImputedLogistic",
+    "EMProbit",
+    "PatternClassifier(EMLR)",
+    "HistGradientBoosting",
+)
 SLOW = (
     *FAST,
     "AutoRegressor",
@@ -35,18 +43,25 @@ def make_frame(n, seed):
     return frame.assign(city=rng.choice(["x", "y", None], n), y=y)
 
 
-def good_files(folder, predictors):
+def labelled(table):
+    """The same rows, and whether the target is above its median."""
+    above = table.y > np.median(table.y)
+    return replace(table, y=above.astype(float), classes=("no", "yes"))
+
+
+def good_files(folder, predictors, *, classes=False):
     frame = make_frame(400, 0)
     table = TrainingTable(frame.drop(columns="y"), frame["y"].to_numpy(), "y", None, [])
+    table = labelled(table) if classes else table
     make_frame(20, 1).drop(columns="y").to_csv(folder / "new.csv", index=False)
     for name in predictors:
         save_model(folder / "good.skops", fit_table(table, predictor=name))
         yield name, (folder / "good.skops").read_bytes()
 
 
-def attack(folder, predictors, n_cases, seed):
+def attack(folder, predictors, n_cases, seed, *, classes=False):
     """Predict with every hostile file; return what went wrong."""
-    models = dict(good_files(folder, predictors))
+    models = dict(good_files(folder, predictors, classes=classes))
     new, out, model = folder / "new.csv", folder / "out.csv", folder / "model.skops"
     known = [*os.listdir(folder), "model.skops"]
     worker = Worker()
@@ -78,3 +93,8 @@ def test_each_kind_of_hostile_model_file_is_refused_in_one_line(tmp_path):
 @pytest.mark.slow
 def test_300_hostile_model_files_of_nine_predictors_do_no_harm(tmp_path):
     assert not attack(tmp_path, SLOW, 324, seed=1)
+
+
+@pytest.mark.slow
+def test_200_hostile_model_files_of_five_classifiers_do_no_harm(tmp_path):
+    assert not attack(tmp_path, CLASSES, 200, seed=2, classes=True)

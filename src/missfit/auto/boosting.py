@@ -124,8 +124,8 @@ class PartCandidate:
         unseen = Unseen(table, rows, base)
         gain = self.judge(unseen, self.additions())
         if n_train <= SCREEN_ROWS:
-            trifle = n_train < TRIFLING_ROWS
-            return gain.wins(SURE if dear else 0.0 if trifle else HOPEFUL)
+            least = 0.0 if n_train < TRIFLING_ROWS else HOPEFUL
+            return gain.wins(max(least, table.objective.sure) if dear else least)
         best_case = gain.value + 2 * gain.standard_error
         least = WORTHWHILE * unseen.mean_loss() / unseen.unit
         return gain.wins(SURE) and best_case > least

@@ -24,7 +24,9 @@ class AutoClassifier(AutoPredictor, NanClassifier):
 
     1. Linear classifiers compete for the base. The first candidate,
        ConditionalImputedLogistic, stays unless another has a lower log-loss on the
-       held-out rows by one paired standard error.
+       held-out rows by one paired standard error. With fewer than 2,000 rows none is
+       picked: the base is the mean of their probabilities, weighted by how well they
+       predict the held-out rows.
     2. Gradient boosting is fitted to X and the logit of the base, and beside it to X
        alone. The number of rounds and the weights of::
 
@@ -64,6 +66,8 @@ class AutoClassifier(AutoPredictor, NanClassifier):
         The labels seen at fit, sorted.
     base_ : estimator
         The chosen linear classifier, fitted to all rows, with the classes numbered.
+        Where several are averaged, ``base_.estimators_`` are they and
+        ``base_.weights`` their weights.
     parts_ : list of Part
         The flexible parts that earned their place, with their rounds and weights.
     scores_ : list of Score

@@ -69,6 +69,9 @@ class Objective(ABC):
         Which candidates can be given, in words and by an example.
     earned : float
         Paired standard errors that a part must gain, for its rounds were chosen too.
+    sure : float
+        Paired standard errors that a part must gain on the first split beside a base
+        that is dear, to be fitted to the others.
     shrinks : bool
         Whether the weights of the parts are shrunk by the evidence for them.
     has_law_of_risk : bool
@@ -81,6 +84,7 @@ class Objective(ABC):
     such_as: ClassVar[str]
     earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
+    sure: ClassVar[float] = 0.0
     shrinks: ClassVar[bool] = False
 
     @abstractmethod
@@ -151,6 +155,7 @@ class SquaredError(Objective):
     kind = "regressors"
     such_as = "[EMLR(), HistGradientBoostingRegressor()]"
     earned = 1.5
+    sure = 1.0
     has_law_of_risk = True
     shrinks = True
 

@@ -16,11 +16,7 @@ from sklearn.utils import check_random_state
 from missfit.estimators.emlr import EMLR, FLOOR, TOL, penalised_fit
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
-from missfit.gaussian.conditional import (
-    ScaledGaussian,
-    observed_log_density,
-    regression_maps,
-)
+from missfit.gaussian.conditional import ScaledGaussian, regression_maps
 from missfit.gaussian.em import GaussianFit, PenalisedGaussian
 from missfit.gaussian.expected_features import ExpectedFeatures, expected_features
 from missfit.gaussian.mixture import (
@@ -29,6 +25,12 @@ from missfit.gaussian.mixture import (
     PenalisedMixture,
     accelerated_mixture,
     mixture_of_one,
+)
+from missfit.gaussian.mixture_prediction import (
+    CERTAIN,
+    averaged_maps,
+    moments_of_target,
+    row_weights,
 )
 from missfit.gaussian.mixture_search import MixtureSearch, heaviest, n_parameters
 from missfit.gaussian.pattern_chunks import GaussianData
@@ -42,7 +44,6 @@ from missfit.tables.chunks import comes_in_chunks
 MAX_COMPONENTS = 8
 # As EMLR's, for the components chosen: 7,500 rows of mixture 3 gain 1.4e-4 of R2.
 LAST_TOL = 1e-5
-CERTAIN = 1e-9  # a pattern is of one component if all others have less; not measured
 
 
 class PatternMixtureLR(PatternPredictor):
@@ -343,34 +344,20 @@ class PatternMixtureLR(PatternPredictor):
     def _moments_of_target(self, X, groups: PatternGroups):
         index = groups.pattern_of_row()
         weight = self._row_weights(X, groups, index)
-        mean = variance = np.zeros((len(X), len(np.atleast_1d(self.intercept_))))
-        for k, maps in enumerate(self._component_maps(groups.patterns)):
-            value, share = maps.evaluate(X, index), weight[:, k, None]
-            gap = value - mean  # one component more: the moments of a mixture so far
-            total = weight[:, : k + 1].sum(axis=1)[:, None]
-            part = np.divide(share, total, out=np.zeros_like(share), where=total > 0)
-            inner = np.asarray(maps.variance)[index]
-            variance = (1 - part) * (variance + part * gap**2) + part * inner
-            mean = mean + part * gap
-        return mean, variance
+        return moments_of_target(
+            weight, self._component_maps(groups.patterns), X, index
+        )
 
     def _row_weights(self, X, groups: PatternGroups, index):
-        """Probability of each component for each row: r_mk N(x_obs; k), normalised."""
-        known = find_keys(pattern_keys(self.patterns_), pattern_keys(groups.patterns))
-        prior = np.where(
-            (known >= 0)[:, None], self.responsibilities_[known], self.weights_
-        )
-        weight = prior[index]
-        unsure = np.flatnonzero((prior.max(axis=1) < 1 - CERTAIN)[index])
-        if len(unsure):
-            with np.errstate(divide="ignore"):
-                log_weight = np.log(weight[unsure])
-            for k, law in enumerate(self._laws_):
-                log_weight[:, k] += observed_log_density(
-                    law, X[unsure], groups.patterns, index[unsure]
-                )
-            weight[unsure] = special.softmax(log_weight, axis=1)
-        return weight
+        """Probability of each component for each row."""
+        prior = self._shares_of(groups.patterns)
+        return row_weights(self._laws_, prior, X, groups.patterns, index)
+
+    def _shares_of(self, patterns: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Responsibilities of patterns (P, K); the weights for those never seen."""
+        known = find_keys(pattern_keys(self.patterns_), pattern_keys(patterns))
+        seen = (known >= 0)[:, None]
+        return np.where(seen, self.responsibilities_[known], self.weights_)
 
     def _component_maps(self, patterns: NDArray[np.bool_]) -> list[AffineMaps]:
         return [
@@ -386,15 +373,4 @@ class PatternMixtureLR(PatternPredictor):
 
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         """Average the maps of the components by the responsibilities."""
-        known = find_keys(pattern_keys(self.patterns_), pattern_keys(patterns))
-        share = np.where(
-            (known >= 0)[:, None], self.responsibilities_[known], self.weights_
-        )
-        maps = self._component_maps(patterns)
-        variances = [np.asarray(m.variance) for m in maps]
-        return AffineMaps(
-            patterns,
-            np.einsum("pk,kpt->pt", share, np.stack([m.intercept for m in maps])),
-            np.einsum("pk,kptd->ptd", share, np.stack([m.coef for m in maps])),
-            np.einsum("pk,kpt->pt", share, np.stack(variances)),
-        )
+        return averaged_maps(self._shares_of(patterns), self._component_maps(patterns))

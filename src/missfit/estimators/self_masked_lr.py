@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
+from missfit.estimators.masking_plot import draw_curves
 from missfit.estimators.self_masked_start import START_TOL, MaskedTable, start_of_fit
 from missfit.gaussian.conditional import ScaledGaussian
 from missfit.gaussian.covariances import regression_slopes, set_apart
@@ -364,28 +365,8 @@ class SelfMaskedLR(NanRegressor):
         matplotlib Axes
         """
         check_is_fitted(self)
-        ax = _new_axes() if ax is None else ax
+        n_features = self.n_features_in_
+        law = self.mean_[:n_features], np.sqrt(np.diag(self.covariance_))[:n_features]
+        curves = self.masking_bias_, self.masking_slope_
         names = self._feature_names()
-        spread = np.sqrt(np.diag(self.covariance_))[: self.n_features_in_]
-        units = np.linspace(-2, 2, 81)
-        grid = self.mean_[: self.n_features_in_] + units[:, None] * spread
-        curves = special.ndtr(self.masking_bias_ + self.masking_slope_ * grid)
-        for j in np.flatnonzero(np.isfinite(self.masking_bias_)):
-            style = "-" if self.self_masked_features_[j] else ":"
-            ax.plot(units, curves[:, j], style, label=names[j])
-        ax.set_xlabel("value, in standard deviations from the mean")
-        ax.set_ylabel("probability of being missing")
-        ax.set_ylim(0, 1)
-        ax.legend(title="dotted: no sign of self-masking")
-        return ax
-
-
-def _new_axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "plot_masking needs matplotlib, which is not installed. Run "
-            'pip install "missfit[study]", or draw masking_probability yourself.'
-        ) from error
-    return pyplot.subplots()[1]
+        return draw_curves(*law, curves, self.self_masked_features_, names, ax)

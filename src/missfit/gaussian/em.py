@@ -162,7 +162,10 @@ class PenalisedGaussian:
     def share_left(self, cov) -> float:
         """Return the least share of the variance of a target that X leaves."""
         d = self.d
-        slopes = regression_slopes(cov[:d, :d], cov[:d, d:])
+        try:
+            slopes = np.linalg.solve(cov[:d, :d], cov[:d, d:])
+        except np.linalg.LinAlgError:  # collinear features: take it that X tells all
+            return 0.0
         explained = np.sum(slopes * cov[:d, d:], axis=0)
         return float(np.min(1 - explained / np.diag(cov)[d:]))
 

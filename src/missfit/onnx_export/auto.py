@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from missfit.auto.average import Average, ClassAverage, LinearAverage
 from missfit.auto.classifier import AutoClassifier
 from missfit.auto.parts import Part
 from missfit.auto.regressor import AutoRegressor
@@ -37,6 +38,24 @@ def _(model: AutoClassifier, rows: Rows) -> Value:
     first, second = logs.split(1, 1)
     logit = _with_parts(model.parts_, rows, second - first)
     return both_shares(g, expit(logit))
+
+
+@predicted.register
+def _(model: LinearAverage, rows: Rows) -> Target:
+    return Target(
+        _weighted(model, [predicted(m, rows).mean for m in model.estimators_])
+    )
+
+
+@probabilities.register
+def _(model: ClassAverage, rows: Rows) -> Value:
+    return _weighted(model, [probabilities(one, rows) for one in model.estimators_])
+
+
+def _weighted(model: Average, told: Sequence[Value]) -> Value:
+    """Return the mean of what the members tell, by their weights."""
+    first, *others = (w * value for w, value in zip(model.weights, told, strict=True))
+    return sum(others, first)
 
 
 def _with_parts(parts: Sequence[Part], rows: Rows, base: Value) -> Value:
