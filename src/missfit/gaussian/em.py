@@ -268,8 +268,9 @@ def accelerated_em(
         return model.above_floor(*_unpack(vector, data.n_columns))
 
     def least_gain(law):
-        is_noisy = noisy_tol is not None and model.share_left(law[1]) > NOISY
-        return (noisy_tol if is_noisy else tol) * data.n_rows
+        if noisy_tol is None or model.share_left(law[1]) <= NOISY:
+            return tol * data.n_rows
+        return noisy_tol * data.n_rows
 
     ended = climb(
         step, start, (_pack, unpack), max_iter=max_iter, least_gain=least_gain
