@@ -8,9 +8,11 @@ import pytest
 
 from missfit.comparison import CompareOptions, compare_table
 from missfit.comparison.candidates import CANDIDATES, candidate
+from missfit.comparison.class_candidates import MAJORITY
 from missfit.comparison.costs import GROWTH, Costs
 from missfit.comparison.fits import Fit
 from missfit.comparison.fold_fits import FoldFits
+from missfit.comparison.results import Trial
 from missfit.tables.training import TrainingTable
 
 TRIED = [candidate(name) for name in ("ExpandedLR", "ConstantImputedLR", "EMLR")]
@@ -63,6 +65,14 @@ def test_a_candidate_that_would_break_the_budget_is_left_out_and_named(table, me
     said = r"all folds would take about 3 h 55 min, and 2 h 4\d min are left of the"
     assert re.search(said, left_out.left_out)
     assert not [row for row in found.fold_rows() if row["predictor"] == "ExpandedLR"]
+
+
+def test_a_trial_that_costs_next_to_nothing_tells_nothing_of_the_others(table):
+    """A call of .02 s would make EMLR look as if a fit took 2 s."""
+    costs = Costs(FoldFits(compare_table(table, TRIED[1:2]), 1))
+    for one, seconds in ((MAJORITY, 0.02), (TRIED[1], 0.01)):
+        costs.learn(Trial(one, np.empty(0), np.array([seconds]), "", ""))
+    assert costs.guess(TRIED[2]) == pytest.approx(0.01 / TRIED[1].cost)
 
 
 def test_a_budget_that_nothing_fits_says_so(table, measured):

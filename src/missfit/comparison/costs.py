@@ -13,6 +13,9 @@ STEP = 4  # the second part is so many times as large
 # The costs of the candidates are those of tables of 30 columns. On wider ones some grow
 # with the cube of the columns, others hardly: they are no guide there.
 MOST_COLUMNS = 50
+# The seconds of a cheaper trial are those of its call, which tell nothing of a fit: the
+# majority class takes .02 s on a busy machine, 200 times its cost in seconds of EMLR.
+LEAST_COST = 0.1
 LONG = 10.0  # seconds of all folds from which a guess is not enough: a part is fitted
 # The small part of a small table takes half the time of a fold: 60 of 240 rows and 200
 # columns took 0.5 of 1.0 s (EMLR), 7 of 16 s (MICELR), and EMLR may take 768 steps on
@@ -38,7 +41,7 @@ class Costs:
 
     def learn(self, trial: Trial) -> None:
         """Learn how fast this machine fits this table from a trial that was run."""
-        if len(trial.seconds):
+        if len(trial.seconds) and trial.candidate.cost >= LEAST_COST:
             pace = float(trial.seconds.mean()) / trial.candidate.cost
             self._pace = max(self._pace, pace)
             self._dearest = max(self._dearest, trial.candidate.cost)
