@@ -108,7 +108,8 @@ def test_the_scores_are_those_of_plain_refits_on_the_same_folds(rng):
     # EM to its end: later folds start from the first one's fit
     linear = [EMLR(tol=1e-12), ConstantImputedLR(), ExpandedLR(alphas=(1.0,))]
     model = AutoRegressor(linear, cv=cv).fit(X, y)
-    for estimator, score in zip(linear, model.scores_, strict=True):
+    # a line for their mean may follow
+    for estimator, score in zip(linear, model.scores_[:3], strict=True):
         error = np.empty(len(y))
         for train, test in cv.split(X):
             with warnings.catch_warnings():

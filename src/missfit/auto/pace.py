@@ -46,7 +46,8 @@ def pace_of(table: Table, split: HeldOut, candidates: list, deadline: float) -> 
 def _seconds_a_round(table: Table, split: HeldOut, estimator: Any) -> float:
     rows = split.train.rows
     start = time.perf_counter()
-    model = clone(estimator).set_params(max_iter=TRIED_ROUNDS)
+    model: Any = clone(estimator)
+    model.set_params(max_iter=TRIED_ROUNDS)
     seen = ~np.isnan(table.X[rows]).all(axis=0)  # boosting takes no empty column
     with threadpool_limits(1, user_api="openmp"):
         model.fit(table.X[rows][:, seen], table.y[rows])
