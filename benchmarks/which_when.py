@@ -2,7 +2,7 @@
 
 Draws the figure of docs/predictors/index.md. Four mechanisms with 6 features, of which
 the exact Bayes predictor is known, four numbers of rows, the mean of two repetitions;
-4 minutes on one idle core.
+a few minutes on one idle core.
 
     python benchmarks/which_when.py --out docs/figures/which_when.png
 """

@@ -92,7 +92,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "comparison": [], "faq": [], "cite": [], "changelog": []}
+# Pages without pages below them have nothing to navigate to.
+html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "api"}
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 

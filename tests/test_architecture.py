@@ -42,8 +42,8 @@ MAY_IMPORT = {
     "study": "bayes networks part_files simulate tables terminal theory versions "
     "writing",
     "suspicions": "estimators tables",
-    "comparison": "auto estimators evidence moments networks suspicions tables "
-    "terminal",
+    "comparison": "auto estimators evidence moments networks simulate suspicions "
+    "tables terminal",
     "report": "comparison evidence markup moments study suspicions terminal writing",
     "workflow": "auto bayes comparison estimators evidence moments part_files report "
     "simulate tables versions writing",

@@ -36,7 +36,8 @@ def table_of(rng, n, groups=None):
 def test_a_candidate_weighs_as_much_as_chance_makes_it_look_behind(rng):
     """The density of a standard normal at z, by its density at 0."""
     table, rows = table_of(rng, 60), np.arange(60)
-    loss = (rng.standard_normal(60) + [[0.0], [0.05], [0.1]]) ** 2
+    shift = np.array([[0.0], [0.05], [0.1]])
+    loss = (rng.standard_normal(60) + shift) ** 2
     best = loss[np.argmin(loss.sum(axis=1))]
     others = loss[loss.sum(axis=1) > best.sum()]
     z = [(one - best).mean() / sem(one - best, ddof=0) for one in others]

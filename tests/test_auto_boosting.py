@@ -7,15 +7,21 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import (
+    KFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from threadpoolctl import threadpool_limits
 
 from conftest import hide
-from missfit import EMLR
+from missfit import EMLR, AutoRegressor
 from missfit.auto.boosting import PartCandidate, fit_parts
 from missfit.auto.candidates import boosting
+from missfit.auto.forward import are_forward
 from missfit.auto.heldout import Table, all_and_splits, seeded
 from missfit.auto.objective import SQUARED_ERROR
 from missfit.auto.pace import Pace
@@ -157,3 +163,46 @@ def test_what_is_no_tree_is_kept_as_it_is(rng):
 def test_only_what_grows_in_rounds_boosts():
     assert boosts(HistGradientBoostingRegressor())
     assert not boosts(RandomForestRegressor())
+
+
+# --- forward splits -------------------------------------------------------------------
+
+
+def test_under_forward_splits_a_part_is_scikit_learn_s_fit_to_all_rows(rng):
+    table = curved(rng)
+    cv = TimeSeriesSplit(3)
+    model = AutoRegressor([EMLR(), boosting()], cv=cv, random_state=0)
+    model.fit(table.X, table.y)
+    part = model.parts_[0]
+    base = model.base_.predict(table.X)
+    inputs = part.task.inputs(table.X, base)
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    plain = clone(boosting()).set_params(max_iter=part.rounds, random_state=seed)
+    plain.fit(inputs, part.task.target(table.y, base))
+    np.testing.assert_array_equal(part.model.predict(inputs), plain.predict(inputs))
+    assert model.explain().risk_drops.shape == (3,)
+
+
+def test_with_drift_the_newest_rows_count(rng):
+    """The law is another one from the middle on: a part of early rows knows the old."""
+    X = rng.standard_normal((900, 2))
+    new = np.arange(900) >= 400
+    y = 3 * np.where(new, np.cos(2 * X[:, 0]), np.sin(2 * X[:, 0])) + X[:, 1]
+    cv = TimeSeriesSplit(3)
+    model = AutoRegressor([EMLR(), boosting()], cv=cv, random_state=0)
+    model.fit(X[:800], y[:800])
+    assert model.parts_
+    assert model.score(X[800:], y[800:]) > model.base_.score(X[800:], y[800:]) + 0.2
+
+
+@pytest.mark.parametrize(
+    ("cv", "forward"),
+    [
+        (TimeSeriesSplit(4), True),
+        (TimeSeriesSplit(4, max_train_size=20), True),
+        (KFold(3), False),
+        (ShuffleSplit(3, random_state=0), False),
+    ],
+)
+def test_splits_are_forward_where_none_trains_on_what_is_held_out_later(cv, forward):
+    assert are_forward(list(cv.split(np.zeros((100, 1))))) is forward

@@ -81,3 +81,14 @@ def test_a_ridge_of_each_target_is_that_of_a_larger_diagonal(rng):
     by_hand = np.linalg.solve(inner + 2 * np.eye(4), cross[:, 1])
     np.testing.assert_allclose(found[:, 1], by_hand)
     assert not found[:, 2].any()
+
+
+@pytest.mark.parametrize("ridge", [0.3, np.inf])
+def test_slopes_under_a_ridge_are_those_of_the_normal_equations(rng, ridge):
+    inner, cross = random_cov(rng, 4), rng.standard_normal((4, 2))
+    found = regression_slopes(inner, cross, ridge)
+    if np.isinf(ridge):
+        assert not found.any()
+    else:
+        left = (inner + ridge * np.eye(4)) @ found - cross
+        np.testing.assert_allclose(left, 0.0, atol=1e-12)

@@ -44,5 +44,6 @@ def test_the_quick_study_without_networks_is_as_recorded(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("setting", ["mixture1", "selfmasked"])
 def test_compare_on_a_small_table_is_as_recorded(setting, tmp_path):
+    recorded = GOLDEN["compare"][setting]
     found = remake.compare_table(tmp_path, setting)
-    assert found == agrees(GOLDEN["compare"][setting])
+    assert {name: found.get(name) for name in recorded} == agrees(recorded)

@@ -11,7 +11,7 @@ import pytest
 import missfit
 from exported import session
 
-PAGE = Path(__file__).parents[1] / "docs" / "guide" / "export.md"
+GUIDE = Path(__file__).parents[1] / "docs" / "guide"
 
 
 @pytest.fixture(scope="module")
@@ -29,26 +29,42 @@ def node_folder(tmp_path_factory):
     return folder
 
 
+def code_of(page, language):
+    """Return the one program of a page in a language."""
+    if not GUIDE.exists():
+        pytest.skip("the tests stand alone, without the docs")
+    (code,) = re.findall(rf"```{language}\n(.*?)```", (GUIDE / page).read_text(), re.S)
+    return code
+
+
+def numbers_printed(folder, code):
+    """Run a program by node; return the numbers that it prints."""
+    (folder / "page.mjs").write_text(code)
+    line = ["node", "page.mjs"]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return np.array(done.stdout.split(), dtype=float)
+
+
 @pytest.mark.slow
 def test_the_javascript_of_the_page_predicts_what_python_does(node_folder):
-    if not PAGE.exists():
-        pytest.skip("the tests stand alone, without the docs")
-    (code,) = re.findall(r"```javascript\n(.*?)```", PAGE.read_text(), re.S)
+    code = code_of("export.md", "javascript")
     X, y = missfit.simulate.published("mixture3", 4).sample(2000, random_state=0)
     model = missfit.PatternMixtureLR(random_state=0).fit(X, y)
     missfit.export(model, node_folder / "model.onnx")
-    (node_folder / "page.mjs").write_text(code)
-    done = subprocess.run(
-        ["node", "page.mjs"],
-        cwd=node_folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    found = numbers_printed(node_folder, code)
     row = np.array([[0.5, np.nan, np.nan, 2.0]])
     expected = np.concatenate(model.predict(row, return_std=True))
-    found = np.array(done.stdout.split(), dtype=float)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     same = np.concatenate(session(node_folder / "model.onnx").run(None, {"X": row}))
     np.testing.assert_allclose(found, same, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_javascript_of_a_table_predicts_what_python_does(node_folder, monkeypatch):
+    monkeypatch.chdir(node_folder)
+    made = {}
+    exec(compile(code_of("deploy.md", "python"), "page", "exec"), made)
+    found = numbers_printed(node_folder, code_of("deploy.md", "javascript"))
+    expected = np.concatenate([made["prediction"], made["lower"], made["upper"]])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

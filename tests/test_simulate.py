@@ -20,6 +20,7 @@ from missfit.simulate import (
     published_data,
     published_sizes,
 )
+from missfit.simulate.ampute import self_masking_probability
 
 SETTINGS = ["mixture1", "mixture3", "selfmasked"]
 
@@ -446,3 +447,14 @@ def test_what_cannot_be_amputed_is_refused(X, mechanism, rate, options, message)
 def test_the_public_names_are_there():
     for name in simulate.__all__:
         assert hasattr(simulate, name)
+
+
+def test_the_probability_of_self_masking_is_how_often_a_value_is_hidden(rng):
+    values = rng.normal(size=40) ** 3
+    masks = [
+        np.isnan(ampute(values[:, None], "MNAR", 0.3, strength=-2.0, random_state=rng))
+        for _ in range(2_000)
+    ]
+    probability = self_masking_probability(values, 0.3, strength=-2.0)
+    # 2,000 draws have a standard error of 0.011 at most: four of them
+    np.testing.assert_allclose(np.mean(masks, axis=0)[:, 0], probability, atol=0.045)

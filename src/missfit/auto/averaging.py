@@ -27,8 +27,8 @@ def averaged(race: Race, splits: list[HeldOut]) -> Candidate | None:
 
 
 # Eight laws outside the families (benchmarks/robustness.py), 300 rows, ten draws: the
-# mean R2 is .5236 by this rule, .5231 with exp(-z^2), and .5212 where the squared errors
-# were taken for those of a Gaussian, exp(-gap / 4 s^2): heavy tails look like evidence.
+# mean R2 is .5236 by this rule, .5231 with exp(-z^2), and .5212 where the squared
+# errors were taken for those of a Gaussian, exp(-gap / 4 s^2), whose tails are light.
 def evidence_weights(
     table: Table, rows: NDArray[np.intp], loss: NDArray[np.float64]
 ) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from missfit.auto.boosting import fit_parts
 from missfit.auto.candidates import candidates_of
 from missfit.auto.clock import Clock
 from missfit.auto.explanation import Explanation, Score
+from missfit.auto.forward import are_forward, fitted_to_all
 from missfit.auto.heldout import Table, all_and_splits, counted_rows
 from missfit.auto.objective import Objective
 from missfit.auto.pace import pace_of
@@ -71,9 +72,14 @@ class AutoPredictor(NanEstimator):
             if pace and pace.allows(LOOK_WORK):
                 set_by_a_look(table, winner.estimator, splits[0], flexible, rng)
             parts = fit_parts(table, winner.estimator, splits, flexible, rng, pace)
-        with clock.stage("the base fitted to all rows"):
+        with clock.stage("the fit to all rows"):
             self.base_ = whole.fit(winner.estimator)
-        self.parts_ = parts.kept
+            self.parts_ = parts.kept
+            n_rounds = sum(part.rounds for part in parts.kept)
+            if are_forward(pairs) and pace and pace.allows(n_rounds):
+                self.parts_ = fitted_to_all(
+                    parts.kept, flexible, whole, winner.estimator
+                )
         with clock.stage("this explanation"):
             outcome = Outcome(whole, splits, race, winner, flexible, parts)
             explanation = outcome.explanation(self._feature_names(), clock.left())

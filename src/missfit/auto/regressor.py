@@ -37,8 +37,9 @@ class AutoRegressor(AutoPredictor, NanRegressor):
        must lower their squared error by 1.5 standard errors, or it is left out. The
        weights are shrunk by the evidence for the parts, much where it is weak.
 
-    Everything is refitted inside every fold. The base ends fitted to all rows, the
-    boosting is the mean of its fits to the folds.
+    Everything is refitted inside every fold. The base ends fitted to all rows. The
+    boosting is the mean of its fits to the folds, or fitted to all rows where the
+    splits go forward in time.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
 
 
 # Ten draws of a nonlinear law (benchmarks/robustness.py), what boosting adds to R2:
-# with 100 rows .0173 by this rule, .0159 by that of James and Stein, 1 - (earned / z)^2,
+# with 100 rows .0173 by this rule, .0159 by 1 - (earned / z)^2 (James and Stein),
 # and .0141 unshrunk; with 300 rows .103, .096 and .104.
 def share_of(gain: Gain, earned: float) -> float:
     """Return 1 - exp((earned^2 - z^2) / 2) for a gain of z standard errors.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missfit.cli.options import add_seed, check_new_file
+from missfit.cli.options import check_new_file
 from missfit.terminal import Status, tell
 
 
@@ -17,7 +17,6 @@ def add_stress(commands) -> None:
         "model was fitted.",
     )
     parser.add_argument("model", help="A model file that missfit fit has written.")
-    add_seed(parser)
     parser.add_argument(
         "--out", metavar="FILE", help="The HTML file to write a report to."
     )
@@ -33,7 +32,7 @@ def _stress(arguments) -> None:
     with Status() as status:
         status.show(f"hiding columns from {arguments.model}")
         model = load_model(arguments.model)
-        found = stress(model, arguments.out, seed=arguments.seed)
+        found = stress(model, arguments.out)
     for line in found.lines():
         tell(line)
     if arguments.out:

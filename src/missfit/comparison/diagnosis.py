@@ -21,10 +21,12 @@ from missfit.comparison.fold_models import FoldModel, conformal, fold_models
 from missfit.comparison.importance import Importance, permutation_importance
 from missfit.comparison.learning_curve import CurvePoint, learning_curve
 from missfit.comparison.results import Comparison, Trial
+from missfit.comparison.stress import stress_of
 from missfit.estimators import EMLR, ConformalRegressor
 from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
+from missfit.evidence.stress import Stress
 from missfit.evidence.worth import Worth, heldout_worth, law_drops, law_worth
 from missfit.moments.patterns import group_rows, variable_mask
 
@@ -62,6 +64,8 @@ class Diagnosis:
     importance : Importance
         How much worse the score is if a variable is permuted in rows that were not
         seen.
+    stress : Stress
+        How much would be explained if single variables went missing.
     """
 
     by_count: list[GroupError]
@@ -74,6 +78,7 @@ class Diagnosis:
     coverage: list[tuple[float, float, float]]
     coverage_by_count: list[tuple[str, int, float, float, float]]
     importance: Importance
+    stress: Stress
 
 
 def diagnose(
@@ -112,6 +117,7 @@ def diagnose(
         coverage,
         by_count,
         permutation_importance(comparison, models, seconds=seconds),
+        stress_of(comparison, models),
     )
 
 

@@ -38,8 +38,8 @@ class DocumentedEstimator(BaseEstimator):
     has_page = True  # whether the API reference has a page of it
     _doc_link_module = "missfit"
 
-    @property
-    def _doc_link_template(self) -> str:
+    @property  # scikit-learn's has a setter, for which there is no use here
+    def _doc_link_template(self) -> str:  # pyright: ignore
         address = documentation_address()
         if not address or not self.has_page:
             return ""

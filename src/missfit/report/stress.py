@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from missfit.evidence.stress import StressedColumn
 from missfit.report.page import Column, figure, page, paragraph, section, table, tiles
 
 MOST_DRAWN = 25  # columns in the figure: those that matter most
 STYLE: dict[Any, Any] = {"font.size": 9}
-
-
-class StressedColumn(NamedTuple):
-    """How much is explained if a column went missing; NaN where it was not tried.
-
-    Attributes
-    ----------
-    name : str
-    missing : float
-        The share of the rows in which it is missing now.
-    gone, doubled, by_value : float
-        If it were always missing; twice as often, at random; as often, by its value.
-    """
-
-    name: str
-    missing: float
-    gone: float
-    doubled: float
-    by_value: float
+COLOURS = (
+    "if a column went missing: always (orange), twice as often at random (blue), as "
+    "often by its own value (purple). The line is what is explained now."
+)
 
 
 def stress_page(
@@ -39,12 +25,7 @@ def stress_page(
     """Return the page; ``score`` is what is explained, ``now`` with nothing hidden."""
     import matplotlib
 
-    heads = [
-        Column("column"),
-        Column("missing now", ".1%"),
-        *(Column(f"{score} if {what}", ".3f") for what in ("gone", "doubled")),
-        Column(f"{score} if missing by its value", ".3f"),
-    ]
+    heads = stress_columns(score)
     worst = columns[0] if columns else None
     items = [(f"{score} now", f"{now:.3f}", f"on {n_rows:,} rows held out")]
     if worst is not None:
@@ -52,10 +33,8 @@ def stress_page(
     with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         drawn = figure(
-            _falls(columns[:MOST_DRAWN], score, now),
-            f"{score} if a column went missing: always (orange), twice as often at "
-            "random (blue), as often by its own value (purple). The line is what is "
-            "explained now.",
+            falls_figure(columns[:MOST_DRAWN], score, now),
+            f"{score} {COLOURS}",
             name="stress",
         )
     return page(
@@ -75,7 +54,18 @@ WORDS = (
 )
 
 
-def _falls(columns: Sequence[StressedColumn], score: str, now: float):
+def stress_columns(score: str) -> list[Column]:
+    """Return the heads of a table of stressed columns."""
+    return [
+        Column("column"),
+        Column("missing now", ".1%"),
+        *(Column(f"{score} if {what}", ".3f") for what in ("gone", "doubled")),
+        Column(f"{score} if missing by its value", ".3f"),
+    ]
+
+
+def falls_figure(columns: Sequence[StressedColumn], score: str, now: float):
+    """Return a figure of what would be explained, a line for each column."""
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(6.4, 0.8 + 0.24 * len(columns)))

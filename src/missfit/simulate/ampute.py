@@ -85,6 +85,18 @@ def ampute(
     return np.where(mask, np.nan, table)
 
 
+def self_masking_probability(
+    values: NDArray[np.float64], rate: float, strength: float = 1.0
+) -> NDArray[np.float64]:
+    """Return the probability with which `ampute` hides each value by self-masking.
+
+    >>> self_masking_probability(np.array([0.0, 1.0]), 0.5, strength=1.0).round(2)
+    array([0.16, 0.84])
+    """
+    index = strength * _standardised(values[:, None])
+    return _curve(index, rate, special.ndtr, special.ndtri)[:, 0]
+
+
 def _mar_everywhere(table, rate: float, strength: float, rng) -> NDArray[np.float64]:
     """Return the probability of each cell; each row keeps one of the column groups.
 

@@ -21,6 +21,7 @@ from missfit.report.table.probabilities import calibration_section, classes_sect
 from missfit.report.table.provenance import Provenance, provenance_section
 from missfit.report.table.recommendation import recommendation_section
 from missfit.report.table.scores import scores_section
+from missfit.report.table.stress import stress_section
 from missfit.report.table.suspicions import suspicions_section
 from missfit.report.table.worth import worth_section
 
@@ -65,6 +66,7 @@ def table_report(
             *_intervals(comparison, diagnosis),
             learning_curve_section(comparison, diagnosis),
             worth_section(comparison, diagnosis),
+            stress_section(comparison, diagnosis),
             mechanism_section(comparison, diagnosis),
             code_section(comparison, code),
         ]
