@@ -44,7 +44,9 @@ LEVEL = 0.01  # chance to claim self-masking where there is none
 # tables, where EM does not converge, the gain after 25 has the same sign and size.
 SCOUT_TOL = 5.0
 SCOUT_ITER = 25
-EP_TOL = 1e-8  # of predictions, in prior standard deviations
+# Of predictions, in prior standard deviations: 1e-8 takes 0 to 17 % less time, and an
+# exported model then differs by 5e-10.
+EP_TOL = 1e-10
 
 
 class SelfMaskedLR(NanRegressor):
