@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laws import small_law
 from missfit import EMLR, ExpandedLR, PatternMixtureLR, PatternProbit, SelfMaskedLR
 from missfit.bayes import BayesClassifier
+from missfit.gaussian import mixture_search
 from missfit.gaussian.expected_features import ExpectedFeatures
 from missfit.gaussian.probit_regression import (
     LatentRegression,
@@ -167,3 +169,21 @@ def test_labels_of_chance_leave_hardly_any_slope(rng):
     shares = PatternProbit(EMLR()).fit(X, label).predict_proba(X)[:, 1]
     # least squares of 20 slopes would spread the shares by sqrt(20 / 200) / 2 = .16
     assert shares.std() < 0.05
+
+
+def test_a_probit_on_a_mixture_goes_on_from_the_search_of_one_nearby(monkeypatch):
+    X, label = Probit(published("mixture3", 4), 1.0).sample(1500, random_state=0)
+    model = PatternProbit(PatternMixtureLR(random_state=0))
+    first = clone(model).fit(X[:1000], label[:1000])
+    alone = clone(model).fit(X[500:], label[500:])
+    searched = []
+    one_more = mixture_search.MixtureSearch.one_more
+    monkeypatch.setattr(
+        mixture_search.MixtureSearch,
+        "one_more",
+        lambda *args, **kwargs: searched.append(1) or one_more(*args, **kwargs),
+    )
+    near = clone(model).fit(X[500:], label[500:], near=first)
+    assert not searched
+    gap = near.predict_proba(X) - alone.predict_proba(X)
+    assert np.sqrt(np.mean(gap**2)) < 0.01  # the same law, but for when EM ends

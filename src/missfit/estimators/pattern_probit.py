@@ -23,6 +23,7 @@ from missfit.gaussian.probit_regression import (
     log_shares,
     probable_regression,
 )
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows
 from missfit.moments.rows import row_counts
 
@@ -98,7 +99,7 @@ class PatternProbit(NanClassifier):
         self.estimator = estimator
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, near: Any = None):
         """Fit to rows, forgetting any fit before.
 
         Parameters
@@ -109,15 +110,24 @@ class PatternProbit(NanClassifier):
             The labels, or the name of their column.
         sample_weight : array-like of shape (n,), or str, optional
             As in `missfit.EMLR.fit`.
+        near : PatternProbit, optional
+            One that is fitted to similar rows, to go on from. Only where the law of X
+            is fitted without the labels: its search for components is not repeated.
         """
         trial = self._trial()
         _check_law(self.estimator)
         rows = trial._labelled_rows(X, y, sample_weight)
         start: Any = clone(self.estimator)
-        target = indicators(rows.code, len(trial.classes_))
-        if start.law_without_target:
-            target = np.zeros(len(target))
-        trial._fit_given(start.fit(rows.X, target, rows.weight), rows)
+        nothing = np.zeros(len(rows.X))
+        if not start.law_without_target:
+            target = indicators(rows.code, len(trial.classes_))
+            start.fit(rows.X, target, rows.weight)
+        elif near is None:
+            start.fit(rows.X, nothing, rows.weight)
+        else:
+            moments = PatternMoments.from_data(rows.X, nothing, rows.weight)
+            start.fit_moments(moments, near=near.estimator_)
+        trial._fit_given(start, rows)
         return self._become(trial)
 
     def _fit_given(self, start: Any, rows: LabelledRows) -> None:
@@ -174,6 +184,11 @@ class PatternProbit(NanClassifier):
         return shares / shares.sum(axis=1, keepdims=True)
 
     # --- what a choice among predictors asks ---
+
+    @property
+    def takes_near(self) -> bool:
+        """Whether a fit goes on from one to similar rows; otherwise its start does."""
+        return self.estimator.law_without_target and self.estimator.takes_near
 
     @property
     def costs_by_row(self) -> bool:
