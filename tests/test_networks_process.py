@@ -34,7 +34,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy
 import scipy.linalg
 from threadpoolctl import threadpool_info
-from missfit.networks.process import ONE_BLAS_THREAD
+from missfit.moments.blas_threads import ONE_BLAS_THREAD
 
 def threads():
     libraries = threadpool_info()  # those of OpenMP belong to a thread of Python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +28,12 @@ from missfit.auto.race import Race
 from missfit.auto.reasons import Outcome, sum_of_parts
 from missfit.auto.settings import LOOK_WORK, set_by_a_look
 from missfit.estimators.base import NanEstimator
+from missfit.moments.blas_threads import ONE_BLAS_THREAD
 from missfit.moments.pattern_moments import PatternMoments
+
+# Columns up to which BLAS uses one thread: with two, AutoClassifier takes 11.2 s instead
+# of 5.2 on 75,000 x 10 (22 s of processor time instead of 6).
+WIDE = 300
 
 
 class AutoPredictor(NanEstimator):
@@ -55,6 +61,11 @@ class AutoPredictor(NanEstimator):
 
     def _choose(self, table: Table, clock: Clock) -> None:
         """Choose by the rows of a table, and fit what is chosen."""
+        is_wide = table.X.shape[1] > WIDE
+        with contextlib.nullcontext() if is_wide else ONE_BLAS_THREAD:
+            self._choose_and_fit(table, clock)
+
+    def _choose_and_fit(self, table: Table, clock: Clock) -> None:
         seed, deadline = self._seed(), clock.deadline
         with clock.stage("reading the rows"):
             table, pairs = counted_rows(table, self.cv, seed)

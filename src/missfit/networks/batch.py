@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.moments.blas_threads import ONE_BLAS_THREAD
 from missfit.moments.rows import Rows
 from missfit.networks.job import Job, Start
 from missfit.networks.network import (
@@ -22,7 +23,7 @@ from missfit.networks.network import (
     Recipe,
     Trained,
 )
-from missfit.networks.process import ONE_BLAS_THREAD, load_trainer
+from missfit.networks.process import load_trainer
 
 
 def fit_many(
