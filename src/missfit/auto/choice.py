@@ -31,8 +31,8 @@ from missfit.estimators.base import NanEstimator
 from missfit.moments.blas_threads import ONE_BLAS_THREAD
 from missfit.moments.pattern_moments import PatternMoments
 
-# Columns up to which BLAS uses one thread. With two, AutoRegressor takes 20 s instead of
-# 5 on 300 x 200, AutoClassifier 11 s instead of 5 on 75,000 x 10.
+# Columns up to which BLAS uses one thread. With two, AutoRegressor takes 20 s instead
+# of 5 on 300 x 200, AutoClassifier 11 s instead of 5 on 75,000 x 10.
 WIDE = 300
 
 
