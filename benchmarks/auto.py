@@ -260,7 +260,7 @@ def read(path):
     return values[:, :-1], values[:, -1]
 
 
-def random_search(jobs):
+def random_search():
     from scipy.stats import loguniform, randint
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.model_selection import RandomizedSearchCV
@@ -272,10 +272,10 @@ def random_search(jobs):
         "min_samples_leaf": randint(5, 60),
         "l2_regularization": loguniform(1e-3, 30),
     }
+    # One fit after the other, each on all threads: with as many processes as threads
+    # beside them, the search on 2,661 rows took 312 s on two cores.
     rival = HistGradientBoostingRegressor(random_state=0)
-    return RandomizedSearchCV(
-        rival, draws, n_iter=12, cv=3, random_state=0, n_jobs=jobs
-    )
+    return RandomizedSearchCV(rival, draws, n_iter=12, cv=3, random_state=0)
 
 
 SECTIONS = {
