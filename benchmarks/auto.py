@@ -104,7 +104,7 @@ def tables(args):
     for path in args.tables:
         X, y = read(path)
         taken = print_fit(args, path.stem, X, y, bar="12 times")
-        search = random_search(args.jobs)
+        search = random_search()
         rival = seconds(lambda X=X, y=y, s=search: s.fit(X, y), 1)
         ratio = f"{taken / rival:.2f}"
         line("  random search of boosting", "", f"{rival:.2f} s", ratio, "0.33 times")
