@@ -182,7 +182,7 @@ def test_folds_of_one_class_are_left_out(rng):
     assert model.scores_[0].score == alone.scores_[0].score
 
 
-def test_separated_classes_twenty_classes_and_a_rare_one_are_predicted(rng):
+def test_separated_classes_and_twenty_classes_are_predicted(rng):
     X = rng.standard_normal((400, 2))
     model = AutoClassifier(QUICK, random_state=0).fit(X, X[:, 0] > 0)
     assert model.score(X, X[:, 0] > 0) > 0.97
@@ -191,11 +191,15 @@ def test_separated_classes_twenty_classes_and_a_rare_one_are_predicted(rng):
     model = AutoClassifier([PatternProbit(EMLR())], random_state=0).fit(X, twenty)
     assert model.predict_proba(X).shape == (400, 20)
     assert log_loss(twenty, model.predict_proba(X)) < np.log(20) - 0.5
+
+
+@pytest.mark.xfail(strict=True, reason="boosting in logits halves a rare class: .010")
+def test_a_rare_class_has_its_share(rng):
+    X = rng.standard_normal((400, 2))
     rare = np.where(np.arange(400) < 8, 2, X[:, 0] > 0)
     model = AutoClassifier(QUICK, random_state=0).fit(X, rare)
-    # the base has 2 %; boosting that is blended in logits pulls a rare class down
     assert model.base_.predict_proba(X)[:, 2].mean() == pytest.approx(0.02, abs=0.002)
-    assert 0.005 < model.predict_proba(X)[:, 2].mean() < 0.03
+    assert model.predict_proba(X)[:, 2].mean() == pytest.approx(0.02, abs=0.01)
 
 
 def test_balanced_weights_are_weights_of_the_rows(curved):
@@ -206,9 +210,9 @@ def test_balanced_weights_are_weights_of_the_rows(curved):
     one = AutoClassifier(QUICK, class_weight="balanced", random_state=0).fit(X, label)
     other = AutoClassifier(QUICK, random_state=0).fit(X, label, sample_weight=weight)
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
-    plain = AutoClassifier(QUICK, random_state=0).fit(X, label)
-    more = one.predict_proba(X)[:, 1] - plain.predict_proba(X)[:, 1]
-    assert more.mean() > 0.05
+    # calibrated for balanced classes: their shares are one half under the weights
+    share = one.predict_proba(X)[:, 1]
+    assert np.average(share, weights=weight) == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_classifier_of_another_library_is_a_flexible_part(curved):

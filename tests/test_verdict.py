@@ -100,20 +100,19 @@ def test_the_expected_rmse_holds_on_real_tables(name, seed):
     assert verdict_of(model, new).now == pytest.approx(realised, rel=0.1)
 
 
-# The log-loss of half of a table has a standard error of 1 to 4 %, and so has the
-# expected one, of the other half: both come on top of the 10 %.
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["chile_yes", "acath_event", "credit_bad"])
-def test_the_expected_log_loss_holds_on_real_tables(name, seed):
+def test_the_expected_log_loss_holds_on_real_tables(name, seed, request):
+    if (name, seed) == ("credit_bad", 2):  # a standard error of 1 to 4 % on either side
+        why = "10.1 % off: .416 expected, .463 found"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=why))
     rng = np.random.default_rng(seed)
     X, y, new, target = real_table(f"classes/{name}.csv.gz", rng)
     labels = np.array(["no", "yes"])
     model = missfit.fit_table(X, labels[y.astype(int)], "ConditionalImputedLogistic")
     realised = realised_log_losses(model, new, labels[target.astype(int)])
-    error = realised.std() / np.sqrt(len(realised))
-    room = 0.1 * realised.mean() + np.sqrt(2) * error
-    assert verdict_of(model, new).now == pytest.approx(realised.mean(), abs=room)
+    assert verdict_of(model, new).now == pytest.approx(realised.mean(), rel=0.1)
 
 
 def test_the_order_of_the_rows_does_not_matter_for_the_expected_loss(rng):
