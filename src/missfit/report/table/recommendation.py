@@ -79,7 +79,7 @@ def against_rivals(comparison: Comparison) -> str:
     if comparison.recommended == best:
         return (
             "It is not a predictor of missfit: on this table what people use today "
-            "is as good as anything here."
+            "is as good as every predictor that was compared."
         )
     gain, error = comparison.gain(comparison.recommended, over=best)
     is_below = (gain >= 0) == comparison.task.higher_is_better
