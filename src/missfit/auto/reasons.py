@@ -31,8 +31,8 @@ DROP_ROWS = 2_000  # rows that tell which feature is worth measuring, row by row
 # Likewise patterns, where there are more, of up to so many features; fewer of more.
 # 100,000 patterns of 50 features would take as long as the rest of a fit.
 DROP_PATTERNS, DROP_FEATURES = 2_000, 100
-# Features from which on only some are hidden in held-out rows, and how many then: all of
-# 1,000 would be 200,000 rows to predict, each with a pattern of its own.
+# Features from which on only some are hidden in held-out rows, and how many then: all
+# of 1,000 would be 200,000 rows to predict, each with a pattern of its own.
 MANY_FEATURES, TRIED_FEATURES = 100, 40
 
 
@@ -197,8 +197,10 @@ def risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
     moments = whole.moments
     model = base if base.laws() else whole.fit(EMLR())
     laws, of_pattern = zip(*model.laws(), strict=True)
-    few = max(1, DROP_FEATURES * DROP_PATTERNS // max(DROP_FEATURES, moments.n_features))
-    some, share = systematic_sample(moments.count, few)
+    width = max(DROP_FEATURES, moments.n_features)
+    some, share = systematic_sample(
+        moments.count, DROP_PATTERNS * DROP_FEATURES // width
+    )
     shares = share * np.array(of_pattern)[:, some]
     return law_drops(laws, shares, model.coef_, moments.patterns[some])
 

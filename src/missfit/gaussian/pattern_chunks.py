@@ -20,9 +20,9 @@ from missfit.moments.rare_values import hardly_observed
 # linear candidates of AutoRegressor were timed on tables of 75,000 rows (2 to 9 s).
 THREADED_PATTERNS = 8192
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
-# Covariances of all columns that the matrices of a chunk fill at least. Every chunk adds
-# a few to the sums of all chunks: with 1,000 columns, where 2 MB hold one pattern or
-# two, these additions took three quarters of the 9 s of EMLR at 1,600 rows.
+# Covariances of all columns that the matrices of a chunk fill at least. Every chunk
+# adds a few to the sums of all chunks: with 1,000 columns, where 2 MB hold a pattern or
+# two, these additions took 6 of the 9 s of EMLR at 1,600 rows.
 CHUNK_COVARIANCES = 4
 
 
