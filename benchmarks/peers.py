@@ -4,9 +4,9 @@ The paper's three settings (10 features, the authors' rows of repetitions 0 to 2
 to learn from, 1,250 for the test), as many rows of scikit-learn's `make_friedman1` with
 a tenth of the values hidden, and CSV files of numbers with the target in the last
 column (five shuffled folds). Columns are the mean R2 of held-out rows; the last line is
-the median of the processor seconds of a fit. "tuned boosting" is the best of 12 draws of
-HistGradientBoosting by three folds (RandomizedSearchCV). XGBoost, LightGBM and CatBoost
-are tried where they are installed (pip install xgboost lightgbm catboost).
+the median of the processor seconds of a fit. "tuned boosting" is the best of 12 draws
+of HistGradientBoosting by three folds (RandomizedSearchCV). XGBoost, LightGBM and
+CatBoost are tried where they are installed (pip install xgboost lightgbm catboost).
 
     python benchmarks/peers.py [FILE.csv ...]
 """
