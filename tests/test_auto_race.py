@@ -123,6 +123,20 @@ def test_a_candidate_follows_its_scout_only_if_that_comes_near_the_best(
     assert dear.out == ("" if sent else "behind with column 2")
 
 
+@pytest.mark.parametrize(("spread", "sent"), [(0.98, False), (0.3, True)])
+def test_a_scout_that_finds_no_sign_is_followed_where_it_clearly_gains(
+    spread, sent, rng
+):
+    """The scout is column 2: some rows may gain before a test on them can tell why."""
+    race, splits = race_of(rng, [1.0, 0.1, spread], n=2000)
+    reference, dear, _ = race.candidates
+    doubt = Column(2, against="no sign")
+    dear.scout = Scout("column 2", lambda train: doubt.fit(None, None))
+    race = Race([reference, dear], race.table)
+    assert race.run(splits) is (dear if sent else reference)
+    assert dear.out == ("" if sent else "no sign")
+
+
 def test_a_scout_of_few_rows_is_compared_with_a_rival_of_as_many(rng):
     """Its losses are the reference's, less what it gains over the rival."""
     race, splits = race_of(rng, [1.0, 0.1, 2.0, 1.5], n=2000)

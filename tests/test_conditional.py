@@ -5,6 +5,7 @@ from scipy import linalg
 from conftest import random_cov
 from missfit.gaussian.conditional import (
     condition,
+    conditional_covariance,
     conditional_maps,
     maps_by_precision,
 )
@@ -67,3 +68,16 @@ def test_maps_by_the_precision_are_those_by_the_covariance(rng, rank):
     for name in ("intercept", "coef", "variance"):
         found, expected = getattr(ours, name), getattr(theirs, name)
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_the_residual_by_precision_is_that_by_covariance(rng, monkeypatch):
+    cov = random_cov(rng, 6)
+    patterns = rng.random((20, 6)) < 0.4
+    plain = condition(cov, patterns)[1]
+    np.testing.assert_allclose(conditional_covariance(cov)(patterns), plain)
+    monkeypatch.setattr("missfit.gaussian.conditional.WIDE", 1)
+    by_precision = conditional_covariance(cov)(patterns)
+    np.testing.assert_allclose(by_precision, plain, atol=1e-10)
+    equal = np.ones((6, 6))  # which has no precision: one value tells all others
+    one_known = np.array([[False, True, True, True, True, True]])
+    np.testing.assert_allclose(conditional_covariance(equal)(one_known), 0, atol=1e-12)

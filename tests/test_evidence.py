@@ -19,6 +19,7 @@ from missfit.evidence.mechanism import (
     FEWEST_ROWS,
     Mechanism,
     Relation,
+    columns_to_test,
     drawn,
     feature_test,
     mechanism,
@@ -221,6 +222,25 @@ def test_rows_of_nearly_no_weight_are_no_evidence(rng):
     assert found_in(X, y).target
     weight = np.where(light, 1e-6, 1.0)
     assert not found_in(X, y, weight=weight).target
+
+
+def test_of_many_columns_those_with_most_of_both_sides_are_paired(rng, monkeypatch):
+    monkeypatch.setattr("missfit.evidence.mechanism.MOST_COLUMNS", 4)
+    X = rng.standard_normal((300, 6))
+    y = rng.standard_normal(300)
+    hidden = rng.random(X.shape) < [0.02, 0.3, 0.3, 0.02, 0.3, 0.3]
+    hidden[:, 4] = X[:, 5] > 0.5  # a value of x5 hides x4
+    X = np.where(hidden, np.nan, X)
+    rows = rows_of(X, y)
+    assert columns_to_test(rows).tolist() == [1, 2, 4, 5]
+    found = found_in(X, y)
+    assert (found.features[0].feature, found.features[0].other) == (4, 5)
+    assert found.n_paired == 4
+    assert len(found.target_p) == 6
+    said = sentences(found, list("abcdef"))[0]
+    assert "of 4 variables were tested" in said
+    monkeypatch.undo()
+    assert found_in(X, y).n_paired == 0
 
 
 def test_rows_are_drawn_group_by_group():

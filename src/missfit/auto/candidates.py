@@ -48,6 +48,7 @@ class Candidates(NamedTuple):
 
     linear: list[Any]
     flexible: list[Any]
+    left_out: Sequence[tuple[Any, str]] = ()  # linear, with the reason
 
     def for_the_race(self, seed: int) -> list[Candidate]:
         """Return the linear ones with names, scouts and hints, the reference first."""
@@ -59,7 +60,11 @@ class Candidates(NamedTuple):
         known = {repr(candidate.estimator): candidate for candidate in every}
         for candidate in every[1:]:
             candidate.hint = known.get(repr(candidate.estimator.hinted_by()))
-        return every
+        left_out = [
+            Candidate(model, _short_name(model), out=reason)
+            for model, reason in self.left_out
+        ]
+        return every + left_out
 
     def for_the_parts(self, seed: int, tasks: Sequence[Task]) -> list[PartCandidate]:
         """Return each flexible one once for every task.

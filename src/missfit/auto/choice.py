@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +15,14 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from missfit.auto.affordable import affordable, said_before
 from missfit.auto.averaging import averaged
 from missfit.auto.boosting import fit_parts
-from missfit.auto.candidates import candidates_of
+from missfit.auto.candidates import Candidates, candidates_of
 from missfit.auto.clock import Clock
 from missfit.auto.explanation import Explanation, Score
 from missfit.auto.forward import are_forward, fitted_to_all
-from missfit.auto.heldout import Table, all_and_splits, counted_rows
+from missfit.auto.heldout import Table, all_and_splits, counted_rows, row_splits
 from missfit.auto.objective import Objective
 from missfit.auto.pace import pace_of
 from missfit.auto.parts import Part
@@ -71,6 +73,7 @@ class AutoPredictor(NanEstimator):
             table, pairs = counted_rows(table, self.cv, seed)
             whole, splits = all_and_splits(table, pairs)
             candidates = self._candidates(table, whole.moments)
+            candidates = self._affordable(candidates, whole.moments, len(splits) + 1)
         with clock.stage("the linear candidates"):
             race = Race(candidates.for_the_race(seed), table, deadline)
             picked = race.run(splits)
@@ -133,6 +136,8 @@ class AutoPredictor(NanEstimator):
         table = self._trial()._table(X, y, sample_weight, None).weighted()
         moments = table.moments(np.arange(len(table.X)))
         found = self._candidates(table, moments)
+        n_splits = len(row_splits(table, self.cv, self._seed()))
+        found = self._affordable(found, moments, n_splits + 1, warn=False)
         return [clone(candidate) for candidate in (*found.linear, *found.flexible)]
 
     def explain(self, feature_names: Sequence[str] | None = None) -> Explanation:
@@ -155,6 +160,21 @@ class AutoPredictor(NanEstimator):
     def _candidates(self, table: Table, moments: PatternMoments):
         default = self._default_candidates(moments)
         return candidates_of(self.candidates, default, table.objective, moments)
+
+    def _affordable(
+        self, found: Candidates, moments: PatternMoments, n_fits: int, warn: bool = True
+    ) -> Candidates:
+        """Return the candidates without those that would take too long.
+
+        Those that a user has chosen are all tried.
+        """
+        if self.candidates is not None:
+            return found
+        costs = affordable(found.linear, moments, n_fits, self.time_budget)
+        said = said_before(costs.seconds, moments)
+        if said and warn:
+            warnings.warn(said, UserWarning, stacklevel=6)
+        return found._replace(linear=costs.tried, left_out=costs.left_out)
 
     def _guess(self, objective: Objective, X: NDArray) -> NDArray[np.float64]:
         """Return the guesses of validated rows."""

@@ -6,11 +6,10 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from missfit.auto.heldout import HeldOut, Table
-from missfit.auto.parts import boosts
+from missfit.auto.parts import FoldModel, boosts
 from missfit.moments.blocks import n_threads
 
 TRIED_ROUNDS = 5
@@ -44,11 +43,10 @@ def pace_of(table: Table, split: HeldOut, candidates: list, deadline: float) -> 
 
 
 def _seconds_a_round(table: Table, split: HeldOut, estimator: Any) -> float:
-    rows = split.train.rows
+    some = table.take(split.train.rows)
     start = time.perf_counter()
-    model: Any = clone(estimator)
-    model.set_params(max_iter=TRIED_ROUNDS)
-    seen = ~np.isnan(table.X[rows]).all(axis=0)  # boosting takes no empty column
+    fold = FoldModel.unfitted(estimator, some.X, some.y, some.weight, some.objective)
+    fold.model.set_params(max_iter=TRIED_ROUNDS)
     with threadpool_limits(1, user_api="openmp"):
-        model.fit(table.X[rows][:, seen], table.y[rows])
+        fold.model.fit(fold.take(some.X), some.y)
     return (time.perf_counter() - start) / TRIED_ROUNDS

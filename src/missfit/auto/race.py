@@ -182,13 +182,14 @@ class Race:
         candidate.run(split, self.table, scout=scout)
         if scout.rival and candidate.loss and self.reference.loss:
             self._compare_parts(scout.rival, candidate, split)
-        if candidate.out:
-            return
         rivals = [r for r in self.alive() if r is not candidate and r.loss]
         if not rivals:
             return
         rival, best = self._rival_of_scout(candidate, rivals), self._best(rivals)
         found = self.gain(candidate, rival)
+        if candidate.out and not found.wins(HOPELESS):
+            return  # few rows may show a gain before they show what it comes from
+        candidate.out = ""
         if found.wins() and found.value > self.gain(best, rival).value / 3:
             candidate.loss = []
             candidate.run(split, self.table)

@@ -14,7 +14,11 @@ from missfit.auto.heldout import HeldOut, Training
 from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
 from missfit.auto.race import CHOSEN, Candidate, Race
-from missfit.auto.telling_columns import telling_columns
+from missfit.auto.telling_columns import (
+    MANY_COLUMNS,
+    TELLING_COLUMNS,
+    telling_columns,
+)
 from missfit.estimators.emlr import EMLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
@@ -91,7 +95,24 @@ class Outcome(NamedTuple):
                 f"{winner.name} predicts the held-out rows better than "
                 f"{reference.name} by {ratio:.1f} standard errors."
             )
-        return f"{words} {self.parts.reason()}".strip()
+        return " ".join([words, self.parts.reason(), *self._said_of_width()]).strip()
+
+    def _said_of_width(self) -> list[str]:
+        """Say what was done with fewer columns, or by less, as there are so many."""
+        table, said = self.whole.table, []
+        d, base = table.X.shape[1], self.whole.fit(EMLR())
+        if not base.by_em_:
+            said.append(
+                f"EM was not run, since its steps would take too long with {d:,} "
+                f"columns in {len(self.whole.moments):,} missing patterns; missing "
+                "values were filled by the correlations of the pairs of observed ones."
+            )
+        if self.part_candidates and d > MANY_COLUMNS:
+            said.append(
+                f"Boosting was fitted to the {TELLING_COLUMNS} of {d:,} columns that "
+                "tell most of the target in the rows that it learns from."
+            )
+        return said
 
     def mechanism(self, seconds: float = np.inf) -> Mechanism:
         """Return what the table tells of why values are missing.

@@ -17,6 +17,7 @@ from missfit.estimators.documented import DocumentedEstimator
 from missfit.estimators.streams import predict_chunks
 from missfit.gaussian.conditional import ScaledGaussian
 from missfit.gaussian.expected_features import ExpectedFeatures
+from missfit.moments.pattern_moments import PatternMoments
 from missfit.tables.arrays import (
     is_within,
     refuse_beyond,
@@ -131,6 +132,13 @@ class NanEstimator(DocumentedEstimator, ABC):
     def costs_by_row(self) -> bool:
         """Whether most of the cost of the fit is in proportion to the rows."""
         return self.needs_rows
+
+    def seconds_of_fit(self, moments: PatternMoments) -> float:
+        """Return how long a fit to such rows takes on one core, very roughly.
+
+        Without what it starts from. 0 stands for a fit that is never long.
+        """
+        return 0.0
 
     def starts_from(self) -> Any:
         """Return the predictor whose fit to the same rows this one starts from.

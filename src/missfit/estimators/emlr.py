@@ -23,7 +23,13 @@ from missfit.gaussian.em import (
     plain_em,
 )
 from missfit.gaussian.expected_features import ExpectedFeatures, expected_features
-from missfit.gaussian.few_rows import HeldFit, few_rows_fit, rows_are_few
+from missfit.gaussian.few_rows import (
+    HeldFit,
+    few_rows_fit,
+    is_too_wide,
+    rows_are_few,
+    seconds_of_gaussian,
+)
 from missfit.gaussian.pattern_chunks import GaussianData
 from missfit.moments.maps import AffineMaps
 from missfit.moments.part_of_rows import part_of_rows
@@ -152,6 +158,12 @@ class EMLR(PatternPredictor):
         self.algorithm = algorithm
         self.max_iter = max_iter
         self.tol = tol
+
+    def seconds_of_fit(self, moments: PatternMoments) -> float:
+        """Return how long EM, or what is done instead, takes on one core, roughly."""
+        n_missing = moments.patterns.sum(axis=1)
+        k = moments.n_features + moments.n_targets
+        return seconds_of_gaussian(n_missing, k, float(moments.count.sum()))
 
     def _check_parameters(self, n_features: int) -> None:
         if self.algorithm not in ("accelerated", "reference"):
@@ -332,7 +344,7 @@ def penalised_fit(
     d = moments.n_features
     near = _ends(tol, max_iter, data.n_rows)
     ends = _ends(tol, max_iter) if start is None else near
-    if rows_are_few(data, d):
+    if rows_are_few(data, d) or is_too_wide(data):
         return few_rows_fit(data, d, FLOOR, start, ends)
     model = PenalisedGaussian.of_data(data, d, FLOOR)
     some = part_of_rows(moments) if start is None else None

@@ -43,6 +43,14 @@ LEAST_PULL = 0.5
 # Multiplications of a step of EM up to which it is run: about a second on one core, as
 # extrapolated from .022 s for the 1e8 of 300 x 200; not timed at this size.
 MOST_WORK = 4e9
+# Likewise from `ENOUGH_ROWS` on, where pairs of values tell less than all rows do: ten
+# seconds a step, as for 20,000 x 1,000 with a tenth missing.
+MUCH_WORK = 4e10
+# Multiplications in a second, of one core: of a step of EM, and of what is done once.
+# EMLR takes 3.6 s at 1,600 x 1,000 (a fifth missing), 3.2 s by this.
+STEP_SPEED, FILL_SPEED = 4.5e9, 3.5e10
+FILLS, CUBES = 4, 60  # cubes of what a pattern misses, and of the columns, by pairs
+STEPS = 25  # of EM, more or less
 MOST_PULL = 0.999  # share of a correlation that is taken away at most
 
 
@@ -57,6 +65,37 @@ class Pull(NamedTuple):
 def rows_are_few(data: GaussianData, n_features: int) -> bool:
     """Whether there are fewer than `ENOUGH_ROWS` rows for each feature that varies."""
     return data.n_rows < ENOUGH_ROWS * data.varies[:n_features].sum()
+
+
+def is_too_wide(data: GaussianData) -> bool:
+    """Whether EM would take too long, however many rows there are."""
+    return work_of_a_step(data.n_missing, data.n_columns) > MUCH_WORK
+
+
+def work_of_a_step(n_missing: NDArray[np.intp], n_columns: int) -> float:
+    """Multiplications of a step of EM, roughly: the blocks of what is missing."""
+    return float((n_missing.astype(float) ** 3).sum() + 10.0 * n_columns**3)
+
+
+def seconds_of_gaussian(n_missing: NDArray[np.intp], n_columns: int, n_rows: float):
+    """Return how long a Gaussian of (X, y) takes on one core, very roughly.
+
+    Parameters
+    ----------
+    n_missing : int ndarray of shape (P,)
+        Features that each pattern misses.
+    n_columns : int
+    n_rows : float
+    """
+    work = work_of_a_step(n_missing, n_columns)
+    if work <= (MOST_WORK if n_rows < ENOUGH_ROWS * n_columns else MUCH_WORK):
+        return STEPS * work / STEP_SPEED
+    return seconds_of_filling(n_missing) + CUBES * n_columns**3 / FILL_SPEED
+
+
+def seconds_of_filling(n_missing: NDArray[np.intp]) -> float:
+    """Return how long it takes to fill every pattern once, very roughly."""
+    return FILLS * float((n_missing.astype(float) ** 3).sum()) / FILL_SPEED
 
 
 def pull_of_covariance(data: GaussianData, n_features: int) -> Pull:
@@ -129,7 +168,7 @@ def few_rows_fit(
     silent = ~data.varies[:d]
     mean = np.zeros(data.n_columns)
     alone = GaussianFit(mean, _pair_covariance(pull, data.n_columns), 1, True, np.nan)
-    by_em = work_of_a_step(data) <= MOST_WORK
+    by_em = work_of_a_step(data.n_missing, data.n_columns) <= MOST_WORK
     if by_em:
         apart = PenalisedGaussian(d, pull.rows, floor, slope_rows=np.inf, silent=silent)
         begin = (alone.mean, alone.cov) if start is None else _y_apart(*start, d)
@@ -150,12 +189,6 @@ def _y_apart(mean: NDArray, cov: NDArray, d: int) -> tuple[NDArray, NDArray]:
     cov = cov.copy()
     cov[:d, d:] = cov[d:, :d] = 0.0
     return mean, cov
-
-
-def work_of_a_step(data: GaussianData) -> float:
-    """Multiplications of a step of EM, roughly: the blocks of what is missing."""
-    blocks = sum(len(c.count) * c.missing.shape[1] ** 3 for c in data.chunks)
-    return blocks + 10.0 * data.n_columns**3
 
 
 def _pair_covariance(pull: Pull, n_columns: int) -> NDArray[np.float64]:

@@ -131,11 +131,14 @@ class GaussianData:
         Sum of the weights of the rows that observe each column.
     varies : bool ndarray of shape (k,)
         False for columns without spread, and for features that are hardly observed.
+    n_missing : ndarray of shape (P,)
+        The number of features that each pattern misses.
     """
 
     def __init__(self, moments: PatternMoments, scales: ColumnScales | None = None):
         self.n_columns = moments.n_features + moments.n_targets
         self.n_rows = float(moments.count.sum())
+        self.n_missing = moments.patterns.sum(axis=1)
         self.scales = scales = scales or column_scales(moments)
         self.shift, self.scale = scales.mean, scales.std
         self.n_observed, self.varies = scales.count, scales.varies.copy()
