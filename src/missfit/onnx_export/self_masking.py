@@ -116,9 +116,7 @@ def _settled(prior: _Prior) -> _Sites:
     return _Sites(*g.repeated(MOST_SWEEPS, start, step))
 
 
-def _sweep(
-    prior: _Prior, enough: Value, state: list[Value]
-) -> tuple[Value, _Sites]:
+def _sweep(prior: _Prior, enough: Value, state: list[Value]) -> tuple[Value, _Sites]:
     """Return whether to go on after renewing all sites, and the state after it."""
     before = _Sites(*state)
     g, k = before.mean.graph, prior.n_values
