@@ -127,6 +127,17 @@ def test_the_order_of_the_rows_does_not_matter_for_the_expected_loss(rng):
         assert found(order) == pytest.approx(2.5, abs=0.07)
 
 
+def test_rows_of_a_rare_pattern_keep_their_losses_where_another_column_is_lost(rng):
+    """Rows that lack the first column are hard to predict; now all lose the last."""
+    X = rng.standard_normal((400, 3))
+    X[:20, 0] = np.nan
+    losses = np.where(np.isnan(X[:, 0]), 9.0, 1.0)
+    patterns = np.array([[True, False, True], [False, False, True]])
+    known = X, np.arange(3), patterns, np.array([50, 950])  # one in twenty, as before
+    found = expected_loss(lambda rows, places: losses[places], *known)
+    assert found == pytest.approx(0.05 * 9.0 + 0.95, abs=0.05)  # one row is 0.02
+
+
 def test_a_column_that_is_missing_more_often_has_an_expected_loss_of_its_own(rng):
     frame, y = rows(3_000, [0.1] * 5, rng)
     model = missfit.fit_table(frame, y, "EMLR")
