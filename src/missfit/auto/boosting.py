@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from missfit.auto.explanation import Score
@@ -165,9 +164,7 @@ class PartCandidate:
         Of the first split no more rounds are fitted where those so far add nothing to
         the base.
         """
-        # a column can be empty inside a fold, which boosting does not take
-        columns = np.flatnonzero(~np.isnan(seen.inputs).all(axis=0))
-        fold = FoldModel(clone(self.estimator), columns, seen.objective)
+        fold = FoldModel.unfitted(self.estimator, *seen)
         inputs = fold.take(seen.inputs)
         plain = (seen.weight == 1.0).all()
         weights = {} if plain else {"sample_weight": seen.weight}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -15,6 +16,7 @@ from sklearn.ensemble import (
 from threadpoolctl import threadpool_limits
 
 from missfit.auto.objective import Objective, Task
+from missfit.auto.telling_columns import boosted_columns
 from missfit.auto.trees import FlatTrees
 
 BOOSTED_TREES = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
@@ -46,6 +48,26 @@ class FoldModel(NamedTuple):
     model: Any
     columns: NDArray[np.intp]
     objective: Objective
+
+    @classmethod
+    def unfitted(
+        cls,
+        estimator: Any,
+        inputs: NDArray,
+        target: NDArray,
+        weight: NDArray,
+        objective: Objective,
+    ) -> FoldModel:
+        """Return a copy of an estimator, and the columns to fit it to.
+
+        A column can be empty inside a fold, which boosting does not take; and trees
+        need not see all of many columns.
+        """
+        columns = np.flatnonzero(~np.isnan(inputs).all(axis=0))
+        if isinstance(estimator, BOOSTED_TREES):
+            numbers = objective.moment_targets(target).reshape(len(target), -1)
+            columns = boosted_columns(inputs, numbers, weight)
+        return cls(clone(estimator), columns, objective)
 
     def take(self, inputs: NDArray) -> NDArray:
         """Return the columns; one of zeros where there are none to learn from."""

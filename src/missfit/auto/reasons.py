@@ -14,10 +14,12 @@ from missfit.auto.heldout import HeldOut, Training
 from missfit.auto.objective import Objective
 from missfit.auto.parts import Part
 from missfit.auto.race import CHOSEN, Candidate, Race
+from missfit.auto.telling_columns import telling_columns
 from missfit.estimators.emlr import EMLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import (
+    POOL_ROWS,
     Fold,
     Worth,
     heldout_worth,
@@ -27,6 +29,12 @@ from missfit.evidence.worth import (
 )
 
 DROP_ROWS = 2_000  # rows that tell which feature is worth measuring, row by row
+# Likewise patterns, where there are more, of up to so many features; fewer of more.
+# 100,000 patterns of 50 features would take as long as the rest of a fit.
+DROP_PATTERNS, DROP_FEATURES = 2_000, 100
+# Features from which on only some are hidden in held-out rows, and how many then: all
+# of 1,000 would be 200,000 rows to predict, each with a pattern of its own.
+MANY_FEATURES, TRIED_FEATURES = 100, 40
 
 
 class Outcome(NamedTuple):
@@ -148,13 +156,28 @@ class Outcome(NamedTuple):
             return no_worth(self.whole.table.X.shape[1])
         folds = []
         n_folds = min((part.model.n_models for part in kept), default=len(self.splits))
+        n_folds = min(n_folds, self._n_splits_for(POOL_ROWS))
         for k, split in enumerate(self.splits[:n_folds]):
             base = split.train.fit(winner)
             parts = [part.of_fold(k) for part in kept]
             predict = partial(sum_of_parts, objective, base, parts)
             folds.append(Fold(predict, split.test))
         rows = rows_of(*self.whole.table[:4])
-        return heldout_worth(rows, folds, losses=objective.losses)
+        among = self._features_to_hide()
+        return heldout_worth(rows, folds, losses=objective.losses, among=among)
+
+    def _features_to_hide(self) -> NDArray[np.intp] | None:
+        """Return the features that may be worth measuring; None for all of them."""
+        table = self.whole.table
+        if table.X.shape[1] <= MANY_FEATURES:
+            return None
+        target = table.objective.moment_targets(table.y).reshape(len(table.y), -1)
+        return telling_columns(table.X, target, table.weight, TRIED_FEATURES)
+
+    def _n_splits_for(self, n_rows: int) -> int:
+        """Return how many splits hold so many rows out: no more are fitted for them."""
+        n_tested = np.cumsum([len(split.test) for split in self.splits])
+        return int(np.searchsorted(n_tested, n_rows)) + 1
 
 
 def sum_of_parts(
@@ -181,5 +204,29 @@ def risk_drops(whole: Training, base: Any) -> NDArray[np.float64]:
     moments = whole.moments
     model = base if base.laws() else whole.fit(EMLR())
     laws, of_pattern = zip(*model.laws(), strict=True)
-    share = moments.count / moments.count.sum()
-    return law_drops(laws, share * np.array(of_pattern), model.coef_, moments.patterns)
+    width = max(DROP_FEATURES, moments.n_features)
+    some, share = systematic_sample(
+        moments.count, DROP_PATTERNS * DROP_FEATURES // width
+    )
+    shares = share * np.array(of_pattern)[:, some]
+    return law_drops(laws, shares, model.coef_, moments.patterns[some])
+
+
+def systematic_sample(
+    weight: NDArray[np.float64], n: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return up to n things and their shares of the whole, drawn by their weights.
+
+    All of them where they are no more than n. Of more, each is drawn as often as one of
+    n evenly spaced points falls into its part of the total weight.
+
+    >>> some, share = systematic_sample(np.array([1.0, 8.0, 1.0]), 2)
+    >>> some.tolist(), share.tolist()
+    ([1], [1.0])
+    """
+    if len(weight) <= n:
+        return np.arange(len(weight)), weight / weight.sum()
+    points = (np.arange(n) + 0.5) / n * weight.sum()
+    drawn = np.searchsorted(np.cumsum(weight), points)
+    some, times = np.unique(drawn, return_counts=True)
+    return some, times / n

@@ -19,7 +19,7 @@ from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.rare_values import held_rows, rarer_side
-from missfit.moments.ridge import most_probable_ridge
+from missfit.moments.ridge import ProbableRidge, most_probable_ridge
 
 # Standard deviation of a feature with 1 % of its values observed and the others imputed
 # by their mean, in units of the observed ones: sqrt(0.01).
@@ -27,7 +27,8 @@ LEAST_SPREAD = 0.1
 ALPHAS = np.logspace(-3, 4, 15)  # for columns of standard deviation 1
 # Multiples of the strength of the features that the indicators may have, with few rows:
 # infinitely strong, they are left out.
-INDICATOR_PULLS = (0.1, 1.0, 10.0, 100.0, np.inf)
+INDICATOR_PULLS = (np.inf, 100.0, 10.0, 1.0, 0.1)
+PATIENCE = 2  # of these in a row that are less probable than one before: no more follow
 
 
 class ConditionalImputedLR(PatternPredictor):
@@ -177,19 +178,30 @@ def _probable_ridge(design: _DesignMoments, spread: NDArray, d: int) -> _Ridge:
     The indicators have a strength of their own, a multiple of that of the features: a
     mask at random doubles the columns and says nothing.
     """
-    fits = []
+    fits: list[ProbableRidge] = []
     for multiple in INDICATOR_PULLS:
         units = spread.copy()
         units[d:] *= np.sqrt(multiple)
-        gram, cross, variance = _in_units(design, units)
-        ridge = most_probable_ridge(gram, cross, variance, design.n_rows)
-        fits.append(ridge._replace(coef=ridge.coef / units[: len(gram), None]))
-    best = np.argmin([fit.surprise for fit in fits], axis=0)
-    targets = list(enumerate(best))
+        fits.append(_ridge_in_units(design, units))
+        surprise = np.array([fit.surprise for fit in fits])
+        if len(fits) - 1 - surprise.argmin(axis=0).max() >= PATIENCE:
+            break
+    targets = list(enumerate(surprise.argmin(axis=0)))
     return _Ridge(
         np.stack([fits[b].coef[:, t] for t, b in targets], axis=1),
         np.array([fits[b].alpha[t] for t, b in targets]),
     )
+
+
+def _ridge_in_units(design: _DesignMoments, units: NDArray) -> ProbableRidge:
+    """Return the ridge of most evidence; columns of an infinite unit get no slope."""
+    gram, cross, variance = _in_units(design, units)
+    here = np.flatnonzero(np.isfinite(units[: len(gram)]))
+    some = gram[np.ix_(here, here)]
+    ridge = most_probable_ridge(some, cross[here], variance, design.n_rows)
+    coef = np.zeros_like(cross)
+    coef[here] = ridge.coef / units[here, None]
+    return ridge._replace(coef=coef)
 
 
 def _in_units(design: _DesignMoments, spread: NDArray):
@@ -252,18 +264,21 @@ def _design_moments(
     def sums(chunk: PatternChunk):
         filled = complete(chunk, mean, apart).filled
         hidden = 1.0 - chunk.observed[:, indicators]
-        total, second = np.zeros(k + t), np.zeros((k + t, k + t))
-        total[columns], second[np.ix_(columns, columns)] = filled_sums(chunk, filled)
-        total[d:k] = chunk.count @ hidden
+        weighted = chunk.count[:, None] * hidden
         cross = chunk.sum_rows(filled).T @ hidden
-        second[columns, d:k], second[d:k, columns] = cross, cross.T
-        second[d:k, d:k] = (chunk.count[:, None] * hidden).T @ hidden
-        return total, second
+        values = filled_sums(chunk, filled)
+        return *values, weighted.sum(axis=0), cross, weighted.T @ hidden
 
-    first, second = np.zeros(k + t), np.zeros((k + t, k + t))
-    for part in data.each_chunk(sums):
-        first += part[0]
-        second += part[1]
+    h = k - d
+    shapes = (d + t, (d + t, d + t), h, (d + t, h), (h, h))
+    total = [np.zeros(shape) for shape in shapes]
+    for parts in data.each_chunk(sums):
+        for whole, part in zip(total, parts, strict=True):
+            whole += part
+    first, second = np.empty(k + t), np.empty((k + t, k + t))
+    first[columns], second[np.ix_(columns, columns)], first[d:k] = total[:3]
+    second[columns, d:k], second[d:k, columns] = total[3], total[3].T
+    second[d:k, d:k] = total[4]
     centre = first / data.n_rows
     cov = second / data.n_rows - np.outer(centre, centre)
     centre[columns] += mean

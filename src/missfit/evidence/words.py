@@ -43,6 +43,11 @@ def _completely_at_random(found: Mechanism) -> str:
         f"permutations of {units}, {found.n_rows:,} rows, level 1 % for all claims "
         "together"
     )
+    if found.n_paired:
+        how += (
+            f"; the errors and the pairs of {found.n_paired:,} variables were tested, "
+            "the target in all of them"
+        )
     if found.mcar_rejected:
         return f"The values are not missing completely at random ({how})."
     return f"Nothing speaks against values missing completely at random ({how})."

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.evidence.mechanism import Rows
-from missfit.gaussian.conditional import ScaledGaussian, condition
+from missfit.gaussian.conditional import ScaledGaussian, conditional_covariance
 from missfit.moments.blocks import blocks
 
 MOST_ROWS = 2_000  # the most rows in which one variable is hidden
 ALL_ROWS = 6_000  # rows for all variables together: about 5 % of the fit of 5,000 x 20
 FEW_ROWS = 100  # rows for each variable, however many variables there are
 POOL_ROWS = 5_000  # the rows from which these are chosen
+LEAST_VARIANCE = 1e-12  # in standard units, below which nothing is left to be known
 Losses = Callable[[NDArray, NDArray], NDArray[np.float64]]
 
 
@@ -66,6 +67,8 @@ HELD_OUT = (
     "patterns that lack it: rows that lack it are taken to be like those"
 )
 
+SOME_OF_MANY = "only the {} variables that tell most of the target were looked at"
+
 
 def law_worth(drops: NDArray[np.float64]) -> Worth:
     """Return the worth of variables by drops that follow from a law."""
@@ -105,10 +108,10 @@ def law_drops(
     variables = np.arange(len(coef)) if variables is None else variables
     drops = np.zeros(int(variables.max(initial=-1)) + 1)
     for law, share in zip(laws, shares, strict=True):
-        slopes = coef * law.scale
+        slopes, residual = coef * law.scale, conditional_covariance(law.cov)
         for block in blocks(len(patterns), len(slopes) ** 2):
             missing = patterns[block]
-            _, V = condition(law.cov, missing)
+            V = residual(missing)
             known = (V @ np.where(missing, slopes, 0.0)[:, :, None])[:, :, 0]
             drops += share[block] @ _explained(V, known, missing, variables)
     return drops
@@ -116,6 +119,10 @@ def law_drops(
 
 def _explained(V, known, missing, variables) -> NDArray[np.float64]:
     """Return the variance of b'X that variables explain by pattern, (P, variables)."""
+    if np.array_equal(variables, np.arange(V.shape[1])):
+        spread = np.diagonal(V, axis1=1, axis2=2)
+        lacks = missing & (spread > LEAST_VARIANCE)
+        return np.divide(known**2, spread, out=np.zeros_like(known), where=lacks)
     found = np.zeros((len(V), int(variables.max(initial=-1)) + 1))
     for j in range(found.shape[1]):
         J = np.flatnonzero(variables == j)
@@ -131,7 +138,7 @@ def _inverse(V: NDArray) -> NDArray:
     """Return the inverses of small covariances, zero where there is no variance."""
     if V.shape[-1] > 1:
         return np.linalg.pinv(V, rcond=1e-9, hermitian=True)
-    return np.divide(1.0, V, out=np.zeros_like(V), where=V > 1e-12)
+    return np.divide(1.0, V, out=np.zeros_like(V), where=V > LEAST_VARIANCE)
 
 
 class Fold(NamedTuple):
@@ -159,7 +166,11 @@ def squared_errors(y: NDArray, prediction: NDArray) -> NDArray[np.float64]:
 
 
 def heldout_worth(
-    rows: Rows, folds: Sequence[Fold], seed: int = 0, losses: Losses = squared_errors
+    rows: Rows,
+    folds: Sequence[Fold],
+    seed: int = 0,
+    losses: Losses = squared_errors,
+    among: NDArray[np.intp] | None = None,
 ) -> Worth:
     """Estimate the drops of a model that need not be linear.
 
@@ -177,11 +188,15 @@ def heldout_worth(
     seed : int
     losses : callable
         It takes targets and predictions, and returns the loss of each row.
+    among : int ndarray, optional
+        The variables to look at; by default all. The drops of others are 0.
     """
     rng = np.random.default_rng(seed)
     pool, owner = _pool(folds, rng)
     mask = rows.mask
     partly = np.flatnonzero(mask.any(axis=0) & ~mask[pool].all(axis=0))
+    if among is not None:
+        partly = np.intersect1d(partly, among)
     n_each = min(MOST_ROWS, max(FEW_ROWS, ALL_ROWS // max(1, len(partly))))
     stages = [_stage(rows, pool, int(j), n_each, rng) for j in partly]
     drops, errors = np.zeros(mask.shape[1]), np.zeros(mask.shape[1])
@@ -192,7 +207,9 @@ def heldout_worth(
             share = rows.weight @ mask[:, j] / rows.weight.sum()
             mean, error = _mean(grown, rows, pool[stage.place])
             drops[j], errors[j] = share * mean, share * error
-    return Worth(drops, errors, HELD_OUT)
+    if among is None:
+        return Worth(drops, errors, HELD_OUT)
+    return Worth(drops, errors, f"{HELD_OUT}; {SOME_OF_MANY.format(len(among))}")
 
 
 def _pool(folds: Sequence[Fold], rng) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -6,12 +6,14 @@ patterns have the pattern as first axis, and coordinates that do not apply hold 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from missfit.gaussian.covariances import inverse_of_positive
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 
@@ -44,6 +46,28 @@ def condition(
     slope = slope.transpose(0, 2, 1)
     missing = np.where(patterns[:, :, None] & patterns[:, None, :], cov, 0.0)
     return slope, missing - slope @ cross.transpose(0, 2, 1)
+
+
+def conditional_covariance(
+    cov: NDArray[np.float64],
+) -> Callable[[NDArray[np.bool_]], NDArray[np.float64]]:
+    """Return the function of patterns that is the residual of `condition` alone.
+
+    Of many features each pattern then costs the block that it misses, as Var(X_u | X_o)
+    = Omega_uu^-1, unless the covariance is too near a singular one.
+    """
+    if len(cov) < WIDE or np.linalg.eigvalsh(cov)[0] < LEAST_EIGENVALUE:
+        return lambda patterns: condition(cov, patterns)[1]
+    precision = np.linalg.inv(cov)
+
+    def residual(patterns: NDArray[np.bool_]) -> NDArray[np.float64]:
+        out = np.zeros((len(patterns), *cov.shape))
+        for V, pattern in zip(out, patterns, strict=True):
+            here = np.ix_(pattern, pattern)
+            V[here] = inverse_of_positive(precision[here])[0]
+        return out
+
+    return residual
 
 
 def conditional_maps(

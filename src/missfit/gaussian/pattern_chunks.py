@@ -20,6 +20,10 @@ from missfit.moments.rare_values import hardly_observed
 # linear candidates of AutoRegressor were timed on tables of 75,000 rows (2 to 9 s).
 THREADED_PATTERNS = 8192
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
+# Covariances of all columns that the matrices of a chunk fill at least. Every chunk
+# adds a few to the sums of all chunks: with 1,000 columns, where 2 MB hold a pattern or
+# two, these additions took 6 of the 9 s of EMLR at 1,600 rows.
+CHUNK_COVARIANCES = 4
 
 
 class Run(NamedTuple):
@@ -150,7 +154,7 @@ class GaussianData:
                 group = np.flatnonzero((kept.condensed == condensed) & (n_missing == u))
                 group = group[np.argsort(kept.n_rows[group], kind="stable")]
                 size = k * k if condensed else kept.n_rows[group] * k
-                for index in _cut(group, np.maximum(4 * u * u, size)):
+                for index in _cut(group, np.maximum(4 * u * u, size), k):
                     points = points_of(moments, kept, index)
                     count = moments.count[index]
                     yield PatternChunk.of(index, kept.patterns[index], count, points)
@@ -232,7 +236,7 @@ def chunks_of_rows(Z: NDArray[np.float64], weight: NDArray[np.float64]):
         group = np.flatnonzero(n_missing == u)
         group = group[np.argsort(groups.n_rows[group], kind="stable")]
         size = np.maximum(4 * u * u, groups.n_rows[group] * Z.shape[1])
-        for index in _cut(group, size):
+        for index in _cut(group, size, Z.shape[1]):
             n_rows = groups.n_rows[index]
             rows = groups.order[_consecutive(groups.starts[index], n_rows)]
             points = PatternPoints.of_rows(Z[rows], weight[rows], n_rows)
@@ -252,10 +256,10 @@ def _consecutive(start: NDArray[np.intp], length: NDArray[np.intp]) -> NDArray[n
     return np.arange(length.sum()) + np.repeat(start - before, length)
 
 
-def _cut(items: NDArray[np.intp], doubles: NDArray) -> list[NDArray[np.intp]]:
-    """Cut items into consecutive parts of some `CHUNK_DOUBLES` doubles each."""
+def _cut(items: NDArray[np.intp], doubles: NDArray, k: int) -> list[NDArray[np.intp]]:
+    """Cut items into consecutive parts of some doubles each, given so many columns."""
     each = np.broadcast_to(doubles, items.shape)
-    part = np.cumsum(each) // CHUNK_DOUBLES
+    part = np.cumsum(each) // max(CHUNK_DOUBLES, CHUNK_COVARIANCES * k * k)
     return np.split(items, np.flatnonzero(np.diff(part)) + 1) if len(items) else []
 
 
