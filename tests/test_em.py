@@ -298,19 +298,19 @@ def test_a_noise_free_target_is_fitted_as_high_as_by_plain_steps():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("seed", [25, 86, 0])  # right; 1e127 and not a number before
+@pytest.mark.parametrize("seed", [25, 86, 0])  # 86 and 0: 1e127 and NaN before
 def test_the_plain_em_with_a_feature_twice_is_right_or_refuses(seed):
     rng = np.random.default_rng(seed)
     X = rng.multivariate_normal(np.arange(3), random_cov(rng, 3), 400)
     y = 1 + X @ np.arange(1, 4) + 0.5 * rng.standard_normal(400)
     X = hide(rng, X, 0.3)
     X = np.column_stack([X, X[:, 0]])
-    if seed != 25:
-        with pytest.raises(ValueError, match="singular"):
-            EMLR(algorithm="reference").fit(X, y)
-        return
-    score = EMLR(algorithm="reference").fit(X, y).score(X, y)
-    assert score == pytest.approx(EMLR().fit(X, y).score(X, y), abs=0.001)
+    try:  # which of the two it is lies in the rounding of LAPACK
+        score = EMLR(algorithm="reference").fit(X, y).score(X, y)
+    except ValueError as error:
+        assert "singular" in str(error)
+    else:
+        assert score == pytest.approx(EMLR().fit(X, y).score(X, y), abs=0.001)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
