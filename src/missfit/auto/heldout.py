@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from missfit.auto.objective import SQUARED_ERROR, Objective
+from missfit.auto.some_columns import OnColumns
 from missfit.estimators.moment_splits import total_moments
 from missfit.estimators.splits import are_folds, default_folds, n_units
 from missfit.estimators.splits import row_splits as splits_of_rows
@@ -83,6 +84,10 @@ class Table(NamedTuple):
         return self._replace(
             X=self.X[index], y=self.y[index], weight=self.weight[index], groups=groups
         )
+
+    def columns(self, columns: NDArray[np.intp]) -> Table:
+        """Return the rows with some of their columns."""
+        return self._replace(X=self.X[:, columns])
 
     @property
     def is_averaged(self) -> bool:
@@ -210,12 +215,20 @@ class Training:
             found = self._fitted.get(repr(estimator.scout()))
         return {"near": found} if found else {}
 
-    def fit_some(self, estimator: Any, n_rows: int) -> Any:
-        """Return the estimator fitted to so many of these rows, evenly spaced."""
-        chosen = np.linspace(0, len(self.rows) - 1, n_rows).astype(int)
+    def fit_some(
+        self, estimator: Any, n_rows: int, columns: NDArray[np.intp] | None = None
+    ) -> Any:
+        """Return the estimator fitted to so many of these rows, evenly spaced.
+
+        Of some columns only, where they are given.
+        """
+        chosen = self.rows[np.linspace(0, len(self.rows) - 1, n_rows).astype(int)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return self._fit_rows(clone(estimator), self.rows[chosen])
+            if columns is None:
+                return self._fit_rows(clone(estimator), chosen)
+            narrow = Training(self.table.columns(columns), chosen, None, [])
+            return OnColumns(narrow._fit_rows(clone(estimator), chosen), columns)
 
     def _fit_rows(self, estimator: Any, rows: NDArray, *given: Any, **near: Any) -> Any:
         some = self.table.take(rows)

@@ -254,8 +254,9 @@ def accelerated_em(
 ) -> GaussianFit:
     """EM with the leaps of `acceleration.climb`, in the mean and log covariance.
 
-    Stops once three steps gain less than ``tol`` per row, or than ``noisy_tol`` where
-    the features leave more than a tenth of every target unexplained.
+    Stops once three steps gain less than ``tol`` per row, or than ``noisy_tol`` per
+    observed value where the features leave more than a tenth of every target
+    unexplained.
     """
 
     def step(law):
@@ -270,7 +271,7 @@ def accelerated_em(
     def least_gain(law):
         if noisy_tol is None or model.share_left(law[1]) <= NOISY:
             return tol * data.n_rows
-        return noisy_tol * data.n_rows
+        return noisy_tol * data.n_observed.sum()
 
     ended = climb(
         step, start, (_pack, unpack), max_iter=max_iter, least_gain=least_gain
