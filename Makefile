@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 WHEEL := .venv-wheel
-TABLES := moments linear networks auto scale
+SPEEDS := moments linear networks scale
+CSV ?= # real tables for `make bench`: numbers, with the target in the last column
 
 .PHONY: run test test-slow test-oldest lint bench docs dist release-check browser clean
 
@@ -38,9 +39,11 @@ lint: $(INSTALLED)
 	$(BIN)/codespell
 
 bench: $(INSTALLED)
-	for name in $(TABLES); do \
+	for name in $(SPEEDS); do \
 	  $(BIN)/python benchmarks/header.py && $(BIN)/python benchmarks/$$name.py || exit 1; \
 	done
+	$(BIN)/python benchmarks/auto.py $(if $(strip $(CSV)),--tables $(CSV))
+	$(if $(strip $(CSV)),$(BIN)/python benchmarks/tables.py $(CSV))
 
 browser: # for the tests that open a report as a reader would
 	apt-get install --yes --quiet chromium

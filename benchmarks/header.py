@@ -1,4 +1,4 @@
-"""Print the commit and the machine that a table was measured on."""
+"""Print when, with what and where a table was measured, as the pages say it."""
 
 import os
 import platform
@@ -36,12 +36,12 @@ def cpu():
 
 
 def header():
-    """Return one line: commit, day, machine, load, versions."""
-    load = f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    """Return a sentence for the page: day, commit, versions, machine, load."""
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return (
-        f"missfit {missfit.__version__} at {commit()}, {date.today()}, {cpu()}, "
-        f"{os.cpu_count()} cores, {load}, Python {platform.python_version()}, "
-        f"numpy {np.__version__}"
+        f"Measured on {date.today()} at commit {commit()} (missfit "
+        f"{missfit.__version__}, Python {platform.python_version()}, numpy "
+        f"{np.__version__}; {os.cpu_count()} cores of {cpu()}{load})."
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from header import header
 from robustness import rivals
 from sklearn.base import clone
 from sklearn.model_selection import KFold
@@ -30,6 +31,7 @@ def held_out_r2(model, X, y):
 
 
 def main(paths):
+    print(header())
     names = [name for name, _ in rivals()]
     print(f"| table | rows | features | {' | '.join(names)} | to the best | seconds |")
     print("|" + "---|" * (len(names) + 5))

@@ -246,6 +246,13 @@ def test_help_is_in_whole_sentences():
     assert all(text[0].isupper() and text[-1] == "." for text in helps)
 
 
+def test_the_command_alone_shows_what_there_is(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert not stop.value.code
+    assert "missfit COMMAND --help" in capsys.readouterr().out
+
+
 def test_a_thousand_jobs_are_as_many_as_the_cores_can_bear(capsys):
     cores = os.cpu_count() or 1
     assert jobs_of(None) == cores

@@ -1,5 +1,7 @@
 """Scores of a comparison, their intervals, and what is recommended."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -53,6 +55,24 @@ def test_the_quickest_within_a_standard_error_of_the_best_is_recommended(rng):
     assert found.recommended == "close"
     assert found.scores["far"].behind_low > 0  # surely worse
     assert "Use close" in recommendation(found)
+
+
+@pytest.mark.parametrize(
+    ("why", "is_said"),
+    [
+        ("left out: all folds would take 80 s, and 3 s are left of the time", True),
+        ("not finished before the comparison was interrupted", True),
+        ("left out after 2 of 5 folds: R2 0.1 there, 0.2 ± 0.1 behind one", False),
+    ],
+)
+def test_a_recommendation_without_the_default_says_that_it_was_not_tried(
+    rng, why, is_said
+):
+    y = rng.standard_normal(200)
+    default = trial_of("AutoRegressor", np.full(200, np.nan), 9.0)
+    default = dataclasses.replace(default, left_out=why)
+    found = made(y, [trial_of("one", y + 1, 1.0), default])
+    assert ("no time for AutoRegressor" in recommendation(found)) is is_said
 
 
 def test_patterns_are_found_once_and_a_score_does_not_depend_on_other_trials(

@@ -189,6 +189,14 @@ def test_the_page_of_commands_names_every_script_and_figure():
         assert (ROOT / "benchmarks" / name).exists(), name
 
 
+def test_the_page_of_commands_says_when_and_at_which_commit_numbers_were_measured():
+    page = (ROOT / "docs" / "reproduce.md").read_text()
+    rows = re.findall(r"^\| .*$", page.split("## Tables and numbers")[1], re.M)[1:]
+    assert len(rows) > 20
+    for row in rows:
+        assert re.search(r"\| (20\d\d-\d\d-\d\d, \w{7}|on your machine) \|$", row), row
+
+
 def test_a_page_names_the_command_that_makes_its_numbers():
     page = (ROOT / "docs" / "reproduce.md").read_text()
     for row in re.findall(r"^\| .*$", page, re.M):

@@ -196,7 +196,8 @@ def test_sparse_columns_are_read_as_dense_ones(rng):
     frame = pd.DataFrame(X, columns=list("abc"))
     model = missfit.EMLR().fit(frame, y)
     sparse = frame.astype(pd.SparseDtype("float"))
-    np.testing.assert_array_equal(model.predict(sparse), model.predict(frame))
+    # the last bit of a sum follows the order of the values in memory
+    np.testing.assert_allclose(model.predict(sparse), model.predict(frame), rtol=1e-14)
 
 
 def test_a_name_stands_for_one_column(rng):

@@ -80,6 +80,7 @@ def test_the_memory_is_bounded_and_ends_with_the_model(rows, monkeypatch):
     found = [other.predict(X[i : i + 1])[0] for i in range(len(X))]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     assert len(map_memory._MEMORIES[other].maps) == 2
+    gc.collect()  # models of other tests
     n_models = len(map_memory._MEMORIES)
     del other
     gc.collect()

@@ -21,7 +21,7 @@ def output_of(code, **environment):
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1200,  # what hangs, hangs for ever
         check=True,
     )
     return run.stdout
@@ -103,7 +103,7 @@ X = np.random.default_rng(0).normal(size=(30, 2))
 model = MLP(2, weight_decay=1.0, random_state=0).fit(X, X[:, 0])
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(300)
     same = np.array_equal(model.predict(X), model.predict(X))
     try:
         MLP(2, weight_decay=1.0).fit(X, X[:, 0])
@@ -151,8 +151,9 @@ def test_programs_of_sizes_that_are_not_used_again_are_given_back(rng, monkeypat
 
 
 @pytest.mark.slow
-def test_24_fits_of_different_sizes_take_less_than_200_mb():
-    # 350 MB before programs were given back. Measured: 140 to 160
+def test_24_fits_of_different_sizes_take_less_than_160_mb():
+    # Measured: 107, and 220 if no program is given back. With two arenas, since glibc
+    # keeps more of them the more cores there are: 144 here, 203 on 16 cores
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("there is no /proc")
     code = """
@@ -173,4 +174,4 @@ for k in range(24):
     fit(250 + 173 * k, 3 + k % 8, 5 + 9 * k)
 print(megabytes() - before)
 """
-    assert float(output_of(code)) < 200
+    assert float(output_of(code, MALLOC_ARENA_MAX="2")) < 160

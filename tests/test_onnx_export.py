@@ -68,6 +68,7 @@ REGRESSORS = [
     PatternMixtureLR(n_components=3, random_state=0, max_iter=30),
     PartialPooling(ConstantImputedLR(), taus=(1.0,)),
     MICELR(),
+    MICELR(bounded=False),
     SelfMaskedLR(max_iter=3),
     FilledColumns(BOOSTING),
     LinearAverage([EMLR(), ConstantImputedLR()], (0.7, 0.3)),

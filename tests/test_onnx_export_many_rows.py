@@ -84,8 +84,6 @@ def test_a_hundred_thousand_rows_are_predicted_as_by_the_model(table, name, tmp_
         X, y = rows_of(table, SHARED, ".csv")
     if name == "FactorizedLR" and X.shape[1] > 30:
         pytest.skip("FactorizedLR has too many coefficients on this table")
-    if name in ("PatternMixtureLR", "SelfMaskedLR") and X.shape[1] > 20:
-        pytest.skip(f"{name} takes minutes to fit on this table")
     model, Z = REGRESSORS[name].fit(X, y), tried(X)
     expected = model.predict(Z)
     for dtype in ("float64", "float32"):

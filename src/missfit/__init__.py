@@ -131,4 +131,4 @@ __all__ = [
     "study",
     "theory",
 ]
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from missfit.auto.average import ClassAverage
 from missfit.auto.objective import Objective, ScoreWords, Task
 from missfit.auto.trees import FlatTrees
-from missfit.estimators.classes import CERTAIN, both_shares
+from missfit.estimators.classes import CERTAIN, both_shares, normalised
 from missfit.estimators.pattern_classifier import indicators
 from missfit.estimators.splits import class_splits, with_two_classes
 
@@ -105,8 +105,7 @@ class LogLoss(Objective):
         """Return the probabilities of the classes, which sum to one."""
         if self.n_classes == 2:
             return both_shares(expit(guess)[:, None])
-        found = np.maximum(softmax(guess, axis=1), CERTAIN)
-        return found / found.sum(axis=1, keepdims=True)
+        return normalised(softmax(guess, axis=1))
 
     def losses(self, y: NDArray, guess: NDArray) -> NDArray[np.float64]:
         """Return minus the logarithm of the probability of each row's class."""

@@ -23,6 +23,7 @@ from missfit.estimators.emlr import EMLR
 from missfit.evidence.mechanism import Mechanism, mechanism, rows_of
 from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
 from missfit.evidence.worth import (
+    POOL_ROWS,
     Fold,
     Worth,
     heldout_worth,
@@ -177,6 +178,7 @@ class Outcome(NamedTuple):
             return no_worth(self.whole.table.X.shape[1])
         folds = []
         n_folds = min((part.model.n_models for part in kept), default=len(self.splits))
+        n_folds = min(n_folds, self._n_splits_for(POOL_ROWS))
         for k, split in enumerate(self.splits[:n_folds]):
             base = split.train.fit(winner)
             parts = [part.of_fold(k) for part in kept]
@@ -193,6 +195,11 @@ class Outcome(NamedTuple):
             return None
         target = table.objective.moment_targets(table.y).reshape(len(table.y), -1)
         return telling_columns(table.X, target, table.weight, TRIED_FEATURES)
+
+    def _n_splits_for(self, n_rows: int) -> int:
+        """Return how many splits hold so many rows out: no more are fitted for them."""
+        n_tested = np.cumsum([len(split.test) for split in self.splits])
+        return int(np.searchsorted(n_tested, n_rows)) + 1
 
 
 def sum_of_parts(

@@ -53,8 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with patient_streams() as out:
         try:
-            arguments = command_parser().parse_args(argv)
-            arguments.argv = sys.argv[1:] if argv is None else list(argv)
+            argv = sys.argv[1:] if argv is None else list(argv)
+            # who types `missfit` alone wants to know what there is
+            arguments = command_parser().parse_args(argv or ["--help"])
+            arguments.argv = argv
             code = arguments.command(arguments) or 0
         except KeyboardInterrupt:
             note("interrupted")

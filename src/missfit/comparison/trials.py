@@ -222,14 +222,16 @@ class _Runner:
             return 0, TOO_FEW
         needed = self.costs.folds(one, self.costs.guess(one))
         if self.left <= needed / WILD:
-            return 0, _over_budget(needed, self.left)
+            seconds = self.costs.guess(one)
+            return 0, _over_budget(needed + REFITS * seconds, self.left)
         seconds = self.costs.of(one, enough=self.left / 10)
         needed = self.costs.folds(one, seconds)
+        with_report = needed + REFITS * seconds
         first = 1 if one.fit_many else min(self.fold_fits.n_jobs, n_folds)
-        if needed + REFITS * seconds > self.left:
+        if with_report > self.left:
             # a guess that was not measured may be several times too high
             may_try = self.costs.is_tried(seconds) and seconds < self.left / 2
-            return (first, "") if may_try else (0, _over_budget(needed, self.left))
+            return (first, "") if may_try else (0, _over_budget(with_report, self.left))
         is_slow = needed > PATIENCE and not self.all_folds
         is_close = needed > self.left / 3  # the prediction may be wrong
         return (first if is_slow or is_close else n_folds), ""
@@ -246,7 +248,7 @@ class _Runner:
         needed = self.costs.folds(one, seconds, n_done=len(fits))
         if needed + REFITS * seconds > self.left:
             done = f"after {len(fits)} of {whole.n_folds} folds"
-            return _over_budget(needed, self.left, done)
+            return _over_budget(needed + REFITS * seconds, self.left, done)
         if needed > PATIENCE and not self.all_folds:
             return _why_leave_out(whole, fits, needed)
         return ""
@@ -254,9 +256,9 @@ class _Runner:
 
 def _over_budget(needed: float, left: float, done: str = "") -> str:
     """Return why folds are left out, given the seconds needed and left."""
-    folds = "the others" if done else "all folds"
+    folds = "the other folds" if done else "all folds"
     return (
-        f"left out{' ' if done else ''}{done}: {folds} would take about "
+        f"left out{' ' if done else ''}{done}: {folds} and the report would take about "
         f"{duration(needed)}, and {duration(max(0.0, left))} are left of the time that "
         "this comparison may take"
     )

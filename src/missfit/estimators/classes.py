@@ -32,6 +32,10 @@ class LabelledRows(NamedTuple):
         weight = None if self.weight is None else self.weight[index]
         return LabelledRows(self.X[index], self.code[index], weight)
 
+    def of_weight(self) -> LabelledRows:
+        """Return the rows of weight > 0."""
+        return self if self.weight is None else self.take(np.flatnonzero(self.weight))
+
 
 class NanClassifier(ClassifierMixin, NanEstimator):
     """A classifier that takes NaN in X, at fit and at predict.
@@ -184,3 +188,9 @@ def both_shares(share: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probabilities of two classes from that of the second, (n, 1)."""
     share = np.clip(share, CERTAIN, 1 - CERTAIN)
     return np.hstack([1 - share, share])
+
+
+def normalised(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities of several classes that sum to one, none of them zero."""
+    shares = np.maximum(shares, CERTAIN)
+    return shares / shares.sum(axis=1, keepdims=True)

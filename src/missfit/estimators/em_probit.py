@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.exceptions import ConvergenceWarning
 
-from missfit.estimators.classes import CERTAIN, NanClassifier, both_shares
+from missfit.estimators.classes import NanClassifier, both_shares, normalised
 from missfit.estimators.emlr import EMLR
 from missfit.estimators.links import LEAST_NOISE, RARE
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
@@ -144,8 +144,7 @@ class EMProbit(NanClassifier):
             shares[:, k] = ndtr(maps.evaluate(X, index)[:, 0] / tau)
         if shares.shape[1] == 1:
             return both_shares(shares)
-        shares = np.maximum(shares, CERTAIN)
-        return shares / shares.sum(axis=1, keepdims=True)
+        return normalised(shares)
 
 
 def _closed_form(em: EMLR, share: float) -> LatentLaw:

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.classes import (
-    CERTAIN,
     LabelledRows,
     NanClassifier,
     both_shares,
+    normalised,
 )
 from missfit.estimators.pattern_classifier import indicators
 from missfit.gaussian.expected_features import in_blocks
@@ -180,8 +180,7 @@ class PatternProbit(NanClassifier):
                 shares[some, k] = np.exp(log_shares(parts, law, above))
         if shares.shape[1] == 1:
             return both_shares(shares)
-        shares = np.maximum(shares, CERTAIN)
-        return shares / shares.sum(axis=1, keepdims=True)
+        return normalised(shares)
 
     # --- what a choice among predictors asks ---
 

@@ -106,10 +106,19 @@ def default_folds(n_rows: int) -> int:
 def class_splits(
     n_folds: int, code: NDArray[np.intp], groups: NDArray | None, seed: int
 ) -> list[RowSplit]:
+    """Return the splits of `stratified_splits` whose training rows are of two classes.
+
+    Nothing can be learned from the others.
+    """
+    return with_two_classes(stratified_splits(n_folds, code, groups, seed), code)
+
+
+def stratified_splits(
+    n_folds: int, code: NDArray[np.intp], groups: NDArray | None, seed: int
+) -> list[RowSplit]:
     """Return shuffled folds in which every class has its share, as far as it can.
 
-    Groups are kept together. A split whose training rows are of one class is left out:
-    nothing can be learned from it.
+    Groups are kept together.
     """
     most = int(np.bincount(code).max())
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
@@ -119,8 +128,7 @@ def class_splits(
     with warnings.catch_warnings():
         # a class of fewer rows than folds is missing in some of them
         warnings.filterwarnings("ignore", message=".*least populated class")
-        splits = list(splitter.split(code, code, groups))
-    return with_two_classes(splits, code)
+        return list(splitter.split(code, code, groups))
 
 
 def with_two_classes(splits: list[RowSplit], code: NDArray[np.intp]) -> list[RowSplit]:

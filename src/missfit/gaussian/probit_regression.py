@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtri
 
 from missfit.gaussian.expected_features import ExpectedFeatures
-from missfit.gaussian.probit import inverse_mills
+from missfit.gaussian.scoring import LEAST_GAIN, MOST_STEPS, Place, higher, top
 
 RULED_OUT = -50.0  # the evidence for a component that x has ruled out
-STRENGTH_ROUNDS = 8
+NEAR = 0.5  # of log-likelihood that a step gains, from which on slopes tell their ridge
+START_ROWS = 5_000  # that tell where the search begins, where there are many more
 SAME_STRENGTH = 0.1  # the logarithm of a ratio of strengths that changes no prediction
 MOST_SLOPE_ROWS = 1e6  # no slope is left
+CERTAIN = 1e-12  # no label counts as less improbable in the information, for rounding
+SURPRISED = 500.0  # nor a log-likelihood as lower, whose exponential is too large
+LOG_ROOT_TWO_PI = np.log(2 * np.pi) / 2
 RARE = 1e-9  # no label is held to be rarer than this at the start
 
 
@@ -50,7 +54,7 @@ def log_shares(
     It is P = sum_k w_k Phi(s (b0 + b'E_k[X]) / tau_k), tau_k^2 = 1 + b'Cov_k(X) b.
     """
     terms = _terms(parts, [_index(part, law, sign) for part in parts], len(sign))
-    return np.asarray(logsumexp(terms, axis=1))
+    return _log_sums(terms)
 
 
 def evidence(
@@ -76,38 +80,31 @@ def latent_regression(
     label: NDArray[np.bool_],
     weight: NDArray[np.float64],
     slope_rows: float,
-    start: LatentRegression | None = None,
 ) -> LatentRegression:
     """Maximise sum_i w_i log P(label_i) - slope_rows / 2 |b|^2 over b0 and b.
 
-    The law of X is given, so that there are d + 1 numbers to find: quasi-Newton steps
-    (L-BFGS), by default from slopes of zero.
+    The law of X is given, so that there are d + 1 numbers to find: Fisher scoring, from
+    slopes of zero.
     """
-    sign = np.where(label, 1.0, -1.0)
-    start = _flat(parts[0].mean.shape[1], label, weight) if start is None else start
-
-    def loss(vector: NDArray) -> tuple[float, NDArray[np.float64]]:
-        law = LatentRegression(float(vector[0]), vector[1:])
-        indices = [_index(part, law, sign) for part in parts]
-        terms = _terms(parts, indices, len(sign))
-        log_share = np.asarray(logsumexp(terms, axis=1))
-        belongs = np.exp(terms - log_share[:, None])
-        slope = np.r_[0.0, slope_rows * law.slope]
-        for k, (part, index) in enumerate(zip(parts, indices, strict=True)):
-            of_row = (weight * belongs[:, k])[part.rows]
-            slope -= _gradient(part, index, of_row, sign[part.rows])
-        height = weight @ log_share - slope_rows / 2 * law.slope @ law.slope
-        return -float(height), slope
-
-    begin = np.r_[start.intercept, start.slope]
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B").x
-    return LatentRegression(float(found[0]), found[1:])
+    view = _View(parts, np.where(label, 1.0, -1.0), weight)
+    held = _held(slope_rows, parts)
+    found = top(partial(view.held_at, held), _flat(parts, label, weight))
+    return _law(found.point)
 
 
-def _flat(d: int, label: NDArray[np.bool_], weight: NDArray) -> LatentRegression:
-    """Return slopes of zero, with the share of the label."""
+def _law(point: NDArray[np.float64]) -> LatentRegression:
+    return LatentRegression(float(point[0]), point[1:])
+
+
+def _flat(parts, label: NDArray[np.bool_], weight: NDArray) -> NDArray[np.float64]:
+    """Return slopes of zero after the intercept, which has the share of the label."""
     share = float(np.clip(np.average(label, weights=weight), RARE, 1 - RARE))
-    return LatentRegression(float(ndtri(share)), np.zeros(d))
+    return np.append(ndtri(share), np.zeros(parts[0].mean.shape[1]))
+
+
+def _held(slope_rows: float, parts) -> NDArray[np.float64]:
+    """Return the pseudo-rows of the intercept, none, and of each slope."""
+    return np.append(0.0, np.full(parts[0].mean.shape[1], slope_rows))
 
 
 def probable_regression(
@@ -121,48 +118,87 @@ def probable_regression(
     With slopes b ~ N(0, I / a) the evidence for a, by a Gaussian law of b around its
     best value, is greatest where a |b|^2 is the number of slopes that the labels tell,
     d - a tr((F + a I)^-1) with their Fisher information F (MacKay 1992, Bayesian
-    interpolation): a few rounds of fits and of this rule, from the least number of rows
-    on.
+    interpolation). The rule is followed after each step near the top, from the least
+    number of rows on.
     """
-    rows = least_rows
-    found = latent_regression(parts, label, weight, rows)
-    for _ in range(STRENGTH_ROUNDS):
-        before, size = rows, float(found.slope @ found.slope)
-        told = np.linalg.eigvalsh(_information(parts, found, weight))
-        n_told = float((told / (told + rows)).sum())
-        rows = max(least_rows, n_told / size if size else MOST_SLOPE_ROWS)
-        rows = min(rows, MOST_SLOPE_ROWS)
-        if abs(np.log(rows / before)) < SAME_STRENGTH:
-            break
-        found = latent_regression(parts, label, weight, rows, found)
-    return found
+    view = _View(parts, np.where(label, 1.0, -1.0), weight)
+    start = _flat(parts, label, weight)
+    if len(label) > 2 * START_ROWS:
+        few = _every(parts, label, weight, len(label) // START_ROWS)
+        start = np.append(*probable_regression(*few, least_rows))
+    rows, here = least_rows, view.at(start)
+    for _ in range(MOST_STEPS):
+        held = _held(rows, parts)
+        there, gain = higher(partial(view.held_at, held), here.held(held))
+        here = there.held(-held)
+        if gain < NEAR:
+            before, rows = rows, max(least_rows, _probable_rows(here, rows))
+            if gain < LEAST_GAIN and abs(np.log(rows / before)) < SAME_STRENGTH:
+                break
+    return _law(here.point)
 
 
-def _information(
-    parts: Sequence[ExpectedFeatures], law: LatentRegression, weight: NDArray
-) -> NDArray[np.float64]:
-    """Return the Fisher information of the slopes, given the best intercept."""
-    n, d = len(weight), len(law.slope)
-    above = np.ones(n)
-    share, pull = np.zeros(n), np.zeros((n, d + 1))
+def _every(parts, label: NDArray, weight: NDArray, step: int):
+    """Return every so many rows as parts, labels and weights."""
+    some = []
     for part in parts:
-        index = _index(part, law, above)
-        density = np.exp(-(index.value**2) / 2) / np.sqrt(2 * np.pi)
-        rate = part.weight * density / index.tau
-        flatter = index.value / index.tau
-        share[part.rows] += part.weight * ndtr(index.value)
-        pull[part.rows, 0] += rate
-        way = part.mean - flatter[:, None] * index.pull[part.group]
-        pull[part.rows, 1:] += rate[:, None] * way
-    spread = np.maximum(share * (1 - share), RARE)
-    every = (pull * (weight / spread)[:, None]).T @ pull
-    return every[1:, 1:] - np.outer(every[0, 1:], every[0, 1:]) / every[0, 0]
+        kept = part.rows % step == 0
+        group, place = np.unique(part.group[kept], return_inverse=True)
+        rows, own, mean = part.rows[kept] // step, part.weight[kept], part.mean[kept]
+        some.append(ExpectedFeatures(rows, own, mean, part.cov[group], place))
+    return some, label[::step], weight[::step]
 
 
-def _gradient(part: ExpectedFeatures, index: _Index, weight, sign):
-    """Return the sum over rows of weight times the slope of log Phi(index)."""
-    rate = weight * inverse_mills(index.value)
-    straight = rate * sign / index.tau
-    flatter = rate * index.value / index.tau**2
-    by_group = np.bincount(part.group, flatter, len(part.cov))
-    return np.r_[straight.sum(), straight @ part.mean - by_group @ index.pull]
+def _probable_rows(place: Place, rows: float) -> float:
+    """Return the ``slope_rows`` that a fit with some of them makes most probable."""
+    every = place.information
+    slopes = every[1:, 1:] - np.outer(every[0, 1:], every[0, 1:]) / every[0, 0]
+    told = np.maximum(np.linalg.eigvalsh(slopes), 0.0)
+    size = float(place.point[1:] @ place.point[1:])
+    n_told = float((told / (told + rows)).sum())
+    return min(n_told / size if size else MOST_SLOPE_ROWS, MOST_SLOPE_ROWS)
+
+
+class _View(NamedTuple):
+    """Labelled rows, from which the log-likelihood of a regression is seen."""
+
+    parts: Sequence[ExpectedFeatures]
+    sign: NDArray[np.float64]  # 1 or -1, of each row
+    weight: NDArray[np.float64]
+
+    def at(self, point: NDArray[np.float64]) -> Place:
+        """Return the height of a regression, its slope and the Fisher information."""
+        log_share, scores = self._scores(_law(point))
+        # the score of the other label is -p / (1 - p) times that of the row's own
+        odds = 1 / np.maximum(np.expm1(np.minimum(-log_share, SURPRISED)), CERTAIN)
+        information = (scores * (self.weight * odds)[:, None]).T @ scores
+        height = float(self.weight @ log_share)
+        return Place(point, height, self.weight @ scores, information)
+
+    def held_at(self, rows: NDArray, point: NDArray[np.float64]) -> Place:
+        """Return the same where numbers are pulled to zero by pseudo-rows."""
+        return self.at(point).held(rows)
+
+    def _scores(self, law: LatentRegression):
+        """Return log P(label) of each row, and its slope in b0 and b."""
+        indices = [_index(part, law, self.sign) for part in self.parts]
+        terms = _terms(self.parts, indices, len(self.sign))
+        log_share = np.asarray(_log_sums(terms))
+        scores = np.zeros((len(self.sign), len(law.slope) + 1))
+        for part, index in zip(self.parts, indices, strict=True):
+            log_rate = np.log(part.weight / index.tau) - index.value**2 / 2
+            rate = np.exp(log_rate - LOG_ROOT_TWO_PI - log_share[part.rows])
+            flatter = rate * index.value / index.tau
+            rate *= self.sign[part.rows]
+            way = np.take(-index.pull, part.group, axis=0)
+            way *= flatter[:, None]
+            way += rate[:, None] * part.mean
+            rows = slice(None) if len(part.rows) == len(scores) else part.rows
+            scores[rows, 0] += rate
+            scores[rows, 1:] += way
+        return log_share, scores
+
+
+def _log_sums(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the logarithm of the sum of the exponentials of each row."""
+    return terms[:, 0] if terms.shape[1] == 1 else np.asarray(logsumexp(terms, axis=1))

@@ -74,8 +74,9 @@ def _(model: EMProbit, rows: Rows) -> Value:
 def _(model: PatternClassifier, rows: Rows) -> Value:
     g = rows.graph
     if model._link_ is None:
-        shares = _gaussian_shares(model, rows)
-        return normalised(g, shares, len(np.atleast_1d(model.estimator_.intercept_)))
+        if model._discriminant_ is None:
+            return both_shares(g, _gaussian_shares(model, rows))
+        return normalised(g, _discriminant_shares(model, rows), len(model.classes_))
     mean = predicted(model.estimator_, rows).mean
     scores = _link_scores(model._link_, mean, rows)
     if len(model.classes_) > 2:
@@ -111,6 +112,27 @@ def _gaussian_shares(model: PatternClassifier, rows: Rows) -> Value:
     q = np.exp(-(h**2) / 2) / np.sqrt(2 * np.pi)
     noise = g.node("Sqrt", g.node("Max", 1.0 - variance / q**2, LEAST_NOISE))
     return ndtr((h + (value - mean) / q) / noise)
+
+
+def _discriminant_shares(model: PatternClassifier, rows: Rows) -> Value:
+    """Return the probabilities of `missfit.estimators.discriminant`.
+
+    Under the law of the predictor itself they are those of Gaussian classes, whose
+    means and common covariance follow from the covariances of X and the indicators.
+    """
+    base = model.estimator_
+    law = _own_law(base, model._law_)
+    slopes = np.atleast_2d(base.coef_) * law.scale
+    centre = np.atleast_1d(base.intercept_) + slopes @ law.mean
+    centre = centre + np.atleast_2d(base.coef_) @ law.shift
+    if len(slopes) == 1:
+        slopes, centre = np.vstack([-slopes, slopes]), np.r_[1 - centre, centre]
+    share = np.clip(centre, RARE, 1 - RARE)
+    apart = model._discriminant_ * (slopes @ law.cov) / share[:, None]  # (K, d)
+    within = law.cov - (apart.T * share) @ apart
+    laws = [law._replace(mean=law.mean + one, cov=within) for one in apart]
+    density = conditional(rows, laws, np.zeros((1, rows.n_features))).log_density
+    return rows.graph.node("Softmax", density + np.log(share), axis=-1)
 
 
 def _own_law(base: Any, law: ScaledGaussian) -> ScaledGaussian:

@@ -17,30 +17,36 @@ from missfit.onnx_export.graph import Value
 # (1 + 2x) erfcx(x) is a polynomial of t = (x - CENTRE) / (x + CENTRE) for x >= 0
 # (Shepherd and Laframboise 1981): at this degree it is right to 2e-15.
 CENTRE, DEGREE = 3.0, 28
+# Its powers are products t^i t^(6j), i < 6 and j < 5: 11 calls of pow, not 29, which
+# took 8 microseconds of 23 numbers in place of 5.
+LOW, HIGH = 6, 5
 
 
 @functools.cache
 def _coefficients() -> NDArray[np.float64]:
-    """Return the polynomial through the Chebyshev points, lowest power first."""
+    """Return those of (x + 1/2) erfcx(x) / 2 at t^i t^(6j), shape (6, 5)."""
     t = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     x = CENTRE * (1 + t) / (1 - t)
-    series = chebyshev.chebfit(t, (1 + 2 * x) * exact_erfcx(x), DEGREE)
-    return chebyshev.cheb2poly(series)
+    series = chebyshev.chebfit(t, (0.5 + x) * exact_erfcx(x) / 2, DEGREE)
+    by_power = np.zeros(LOW * HIGH)  # lowest first
+    by_power[: DEGREE + 1] = chebyshev.cheb2poly(series)
+    return by_power.reshape(HIGH, LOW).T
 
 
-def erfcx(x: Value) -> Value:
-    """Return exp(x^2) erfc(x) of values >= 0, of any shape."""
+def half_erfcx(x: Value) -> Value:
+    """Return exp(x^2) erfc(x) / 2 of values >= 0, of any shape."""
     g = x.graph
     t = (x - CENTRE) / (x + CENTRE)
     column = g.node("Unsqueeze", t, np.array([-1], dtype=np.int64))
-    powers = g.node("Pow", column, np.arange(DEGREE + 1.0))
-    return powers.weighed(_coefficients()) / (1.0 + 2.0 * x)
+    low = g.node("Pow", column, np.arange(float(LOW))) @ _coefficients()
+    high = g.node("Pow", column, LOW * np.arange(float(HIGH)))
+    return (low * high).summed(HIGH) / (x + 0.5)
 
 
 def ndtr(x: Value) -> Value:
     """Return the normal distribution function Phi(x)."""
     g = x.graph
-    tail = 0.5 * g.node("Exp", -0.5 * (x * x)) * erfcx(g.node("Abs", x) / np.sqrt(2.0))
+    tail = g.node("Exp", -0.5 * (x * x)) * half_erfcx(g.node("Abs", x) / np.sqrt(2.0))
     return g.where(g.node("Less", x, 0.0), tail, 1.0 - tail)
 
 
@@ -57,7 +63,7 @@ def inverse_mills(x: Value) -> Value:
     """Return phi(x) / Phi(x)."""
     g = x.graph
     u = g.node("Abs", x) / np.sqrt(2.0)
-    scaled = erfcx(u)
+    below = half_erfcx(u)
     # erfcx(-u) = 2 exp(u^2) - erfcx(u), which overflows to a quotient of 0
-    above = 2.0 * g.node("Exp", u * u) - scaled
-    return np.sqrt(2.0 / np.pi) / g.where(g.node("Less", x, 0.0), scaled, above)
+    above = g.node("Exp", u * u) - below
+    return 1.0 / np.sqrt(2.0 * np.pi) / g.where(g.node("Less", x, 0.0), below, above)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.gaussian.conditional import ScaledGaussian
-from missfit.onnx_export.graph import Graph, Value
+from missfit.onnx_export.graph import Value
 from missfit.onnx_export.rows import Rows
 
 
@@ -50,51 +50,83 @@ def conditional(
     only what is said of the missing ones.
     """
     g, (t, d) = rows.graph, coef.shape
-    slopes = coef * laws[0].scale
-    mean = np.stack([law.mean for law in laws])
-    cov = np.stack([law.cov for law in laws])
-    standard = (rows.x - laws[0].shift) / laws[0].scale
-    known = g.where(rows.missing, 0.0, standard).reshaped(0, 1, d)
-    seen, lost = rows.seen.reshaped(0, 1, d), rows.mask.reshaped(0, 1, d)
-    gap = known - seen * mean  # (n, K, d), 0 where missing
-    filled = known + lost * mean
-    # what is missing of each target, as a combination of the missing features
-    missed = lost * slopes  # (n, t, d)
-    # its covariances with all features, (n, K, t, d), by one product for all laws
-    pull = (missed @ np.hstack(list(cov))).reshaped(0, t, len(laws), d)
-    pull = g.node("Transpose", pull, perm=[0, 2, 1, 3])
-    turned = g.node("Transpose", missed, perm=[0, 2, 1]).reshaped(0, 1, d, t)
-    own = pull @ turned  # targets with targets, (n, K, t, t)
-    matrix = _bordered(g, seen, cov, pull, own, gap)
-    rest, steps = eliminated(matrix, d, d + t)
+    parts = _parts(rows, laws, coef)
+    rest, steps = eliminated(_bordered(parts, len(laws), d), d, d + t)
     pivots, gaps = _pivots_and_gaps(steps)
     left, shift = rest.split(t, 1)
     variance = (left * np.eye(t)).summed(t)
     surprise = (gaps * gaps / pivots + g.node("Log", pivots)).summed(d)
     constant = rows.seen @ np.full((d, 1), np.log(2 * np.pi))
     return Conditional(
-        filled @ slopes.T - shift.reshaped(0, 0, t),
+        parts.mean - shift.reshaped(0, 0, t),
         g.node("Max", variance, 0.0),
         left,
         -0.5 * (surprise + constant),
     )
 
 
-def _bordered(
-    g: Graph, seen: Value, cov: NDArray, pull: Value, own: Value, gap: Value
-) -> Value:
+def conditional_by_inverse(
+    rows: Rows, law: ScaledGaussian, coef: NDArray[np.float64]
+) -> tuple[Value, Value]:
+    """Return the mean, (n, 1, t), and covariance, (n, t, t), of coef X, shape (t, d).
+
+    As `conditional`, by one inverse in place of d steps: see `Value.inverse`.
+    """
+    t, d = coef.shape
+    parts = _parts(rows, [law], coef)
+    weights = parts.pull @ parts.inner.inverse()
+    turned = rows.graph.node("Transpose", parts.pull, perm=[0, 1, 3, 2])
+    shift = weights @ parts.gap.reshaped(0, 1, d, 1)
+    left = parts.own - weights @ turned
+    return parts.mean + shift.reshaped(0, 1, t), left.reshaped(0, t, t)
+
+
+class _Parts(NamedTuple):
+    """What conditional moments are made of, under K laws."""
+
+    mean: Value  # (n, K, t), of the targets, with the missing features at their means
+    inner: Value  # (n, K, d, d), C_oo, and the identity at the missing features
+    pull: Value  # (n, K, t, d), what is missing of the targets with observed features
+    own: Value  # (n, K, t, t), what is missing of the targets with itself
+    gap: Value  # (n, K, d), from the means to the observed features, 0 where missing
+
+
+def _parts(
+    rows: Rows, laws: Sequence[ScaledGaussian], coef: NDArray[np.float64]
+) -> _Parts:
+    g, (t, d), k = rows.graph, coef.shape, len(laws)
+    slopes = coef * laws[0].scale
+    mean = np.stack([law.mean for law in laws])
+    cov = np.stack([law.cov for law in laws])
+    standard = (rows.x - laws[0].shift) / laws[0].scale
+    known = g.where(rows.missing, 0.0, standard).reshaped(0, 1, d)
+    seen, lost = rows.seen.reshaped(0, 1, d), rows.mask.reshaped(0, 1, d)
+    filled = known + lost * mean
+    # what is missing of each target, as a combination of the missing features
+    missed = lost * slopes  # (n, t, d)
+    # its covariances with all features, (n, K, t, d), by one product for all laws
+    pull = (missed @ np.hstack(list(cov))).reshaped(0, t, k, d)
+    pull = g.node("Transpose", pull, perm=[0, 2, 1, 3])
+    turned = g.node("Transpose", missed, perm=[0, 2, 1]).reshaped(0, 1, d, t)
+    across, down = seen.reshaped(0, 1, 1, d), seen.reshaped(0, 1, d, 1)
+    return _Parts(
+        filled @ slopes.T,
+        down * across * cov + (1.0 - across) * np.eye(d),
+        pull * across,
+        pull @ turned,
+        known - seen * mean,
+    )
+
+
+def _bordered(parts: _Parts, k: int, d: int) -> Value:
     """Return the matrix to eliminate from, (n, K, d + t, d + t + 1).
 
     Features above targets; features, targets and the gaps of the features side by side.
     """
-    k, d = cov.shape[:2]
-    across, down = seen.reshaped(0, 1, 1, d), seen.reshaped(0, 1, d, 1)
-    inner = down * across * cov + (1.0 - across) * np.eye(d)
-    pull_seen = pull * across
-    turned = g.node("Transpose", pull_seen, perm=[0, 1, 3, 2])
-    upper = [inner, turned, gap.reshaped(0, k, d, 1)]
-    nothing = pull_seen @ np.zeros((d, 1))
-    lower = [pull_seen, own, nothing]
+    g = parts.gap.graph
+    turned = g.node("Transpose", parts.pull, perm=[0, 1, 3, 2])
+    upper = [parts.inner, turned, parts.gap.reshaped(0, k, d, 1)]
+    lower = [parts.pull, parts.own, parts.pull @ np.zeros((d, 1))]
     return g.joined([g.joined(upper), g.joined(lower)], axis=-2)
 
 

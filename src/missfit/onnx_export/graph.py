@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEARNING = "ai.onnx.ml"  # the domain of trees and of tables of keys
+MICROSOFT = "com.microsoft"  # of operators of onnxruntime beside the standard
 
 
 class Node(NamedTuple):
@@ -27,8 +28,16 @@ class Node(NamedTuple):
 
     def reads(self) -> set[str]:
         """Return the names that the operator needs, also inside of a loop."""
-        inner = [one for one in self.attributes.values() if isinstance(one, Body)]
-        return set(self.inputs).union(*(body.captured() for body in inner))
+        return set(self.inputs).union(*(body.captured() for body in self.bodies()))
+
+    def domains(self) -> set[str]:
+        """Return the domain of the operator and of those inside of a loop."""
+        inside = [one for body in self.bodies() for one in body.operators]
+        return {self.domain}.union(*(one.domains() for one in inside))
+
+    def bodies(self) -> list[Body]:
+        """Return what a loop repeats."""
+        return [one for one in self.attributes.values() if isinstance(one, Body)]
 
 
 class Body(NamedTuple):
@@ -110,6 +119,15 @@ class Value:
     def summed(self, n_items: int) -> Value:
         """Return the sum over the last axis, of so many items, without that axis."""
         return self.weighed(np.ones(n_items))
+
+    def inverse(self) -> Value:
+        """Return the inverses of square matrices, (..., d, d).
+
+        An operator of onnxruntime alone: the standard has none. Eliminating d features
+        by standard operators takes 7 times as long (26 features: 50 microseconds, not
+        7), which counts where it is repeated.
+        """
+        return self.graph.node("Inverse", self, domain=MICROSOFT)
 
     def weighed(self, weights: NDArray[np.float64]) -> Value:
         """Return the sum over the last axis with weights, without that axis.
@@ -196,7 +214,7 @@ class Graph:
         self,
         most: int,
         start: Sequence[Value],
-        step: Callable[[list[Value]], tuple[Value, list[Value]]],
+        step: Callable[[list[Value]], tuple[Value, Sequence[Value]]],
     ) -> list[Value]:
         """Return what is left of some values when a step has been repeated.
 

@@ -7,11 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from missfit.onnx_export.graph import LEARNING, Body, Graph, Node, Value, needed
+from missfit.onnx_export.graph import (
+    LEARNING,
+    MICROSOFT,
+    Body,
+    Graph,
+    Node,
+    Value,
+    needed,
+)
 
 # The oldest versions of operators that hold all that is used here: onnxruntime runs
 # them from 1.21 on.
-OPSET, LEARNING_OPSET, IR_VERSION = 18, 5, 10
+VERSIONS, IR_VERSION = {"": 18, LEARNING: 5, MICROSOFT: 1}, 10
 INPUTS = {"float32": "FLOAT", "float64": "DOUBLE", "text": "STRING"}
 KINDS = {"f": "DOUBLE", "i": "INT64", "u": "INT64", "b": "BOOL", "O": "STRING"}
 
@@ -61,8 +69,9 @@ def model_bytes(
     ]
     body = helper.make_graph(nodes, "missfit", _starts(onnx, inputs), ends, constants)
     versions = [
-        helper.make_opsetid("", OPSET),
-        helper.make_opsetid(LEARNING, LEARNING_OPSET),
+        helper.make_opsetid(domain, version)
+        for domain, version in VERSIONS.items()
+        if domain != MICROSOFT or any(MICROSOFT in one.domains() for one in operators)
     ]
     model = helper.make_model(body, opset_imports=versions, producer_name="missfit")
     model.ir_version = IR_VERSION

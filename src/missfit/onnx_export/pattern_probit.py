@@ -21,7 +21,7 @@ from missfit.onnx_export.gaussian_law import Conditional, conditional
 from missfit.onnx_export.graph import Value
 from missfit.onnx_export.problems import no_export_of
 from missfit.onnx_export.rows import Rows
-from missfit.onnx_export.self_masking import masked_law
+from missfit.onnx_export.self_masking import masked_moments
 from missfit.onnx_export.targets import component_shares
 
 
@@ -61,7 +61,7 @@ def _(model: PatternMixtureLR, rows: Rows, slopes: NDArray[np.float64]) -> _Inde
 @_index.register
 def _(model: SelfMaskedLR, rows: Rows, slopes: NDArray[np.float64]) -> _Index:
     t = len(slopes)
-    mean, variance = masked_law(model, rows).moments(slopes[:, model._used_])
+    mean, variance = masked_moments(model, rows, slopes[:, model._used_])
     return _Index(mean.reshaped(0, 1, t), variance.reshaped(0, 1, t))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from missfit.comparison import Comparison, Diagnosis
+from missfit.comparison.offers import DEFAULTS
 from missfit.report.page import Html, number, paragraph, section, tiles
 from missfit.report.table import class_words, number_words
 from missfit.report.table.rivals import rivals_by_score
@@ -55,7 +56,18 @@ def recommendation(comparison: Comparison) -> str:
             f" {comparison.best} scored {voice.written(best.value)}, which is within "
             f"one standard error; {name} is quicker."
         )
-    return text + voice.doubt(comparison)
+    return text + voice.doubt(comparison) + _without_the_default(comparison)
+
+
+def _without_the_default(comparison: Comparison) -> str:
+    """Return that the default was not compared for lack of time, or ""."""
+    for trial in comparison.trials:
+        if trial.name in DEFAULTS and trial.left_out and "behind" not in trial.left_out:
+            return (
+                f" There was no time for {trial.name}, which is the best predictor on "
+                "most tables."
+            )
+    return ""
 
 
 def against_rivals(comparison: Comparison) -> str:
@@ -67,7 +79,7 @@ def against_rivals(comparison: Comparison) -> str:
     if comparison.recommended == best:
         return (
             "It is not a predictor of missfit: on this table what people use today "
-            "is as good as anything here."
+            "is as good as every predictor that was compared."
         )
     gain, error = comparison.gain(comparison.recommended, over=best)
     is_below = (gain >= 0) == comparison.task.higher_is_better
