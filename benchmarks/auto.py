@@ -7,6 +7,8 @@ and 3 folds, which is measured once. The last column is the bar that a line shou
 
     python benchmarks/auto.py [--only small tables ...] [--tables CSV ...] [--jobs N]
 
+With --markdown the lines are rows of a table, as in docs/predictors/auto_regressor.md.
+
 Tables are CSV files of numbers with the target in the last column. Predictions, the
 model file and a budget of time are those of star_math3, or of the first table.
 """
@@ -32,6 +34,7 @@ def options():
     parser.add_argument("--jobs", type=int, default=2, help="threads, also of rivals")
     parser.add_argument("--repeat", type=int, default=3, help="fits of each line")
     parser.add_argument("--quick", action="store_true", help="a tenth of large tables")
+    parser.add_argument("--markdown", action="store_true", help="print table rows")
     return parser.parse_args()
 
 
@@ -47,7 +50,10 @@ def seconds(call, repeat):
 
 
 def line(name, *values):
-    print(f"{name:44}" + "".join(f"{value:>12}  " for value in values), flush=True)
+    if "--markdown" in sys.argv:
+        print(f"| {' | '.join([name.strip(), *values])} |", flush=True)
+    else:
+        print(f"{name:44}" + "".join(f"{value:>12}  " for value in values), flush=True)
 
 
 def auto():
@@ -303,6 +309,8 @@ def main():
 
     print(header())
     line("", "default", "boosting", "ratio", "bar", "choice")
+    if args.markdown:
+        print("|" + "---|" * 6)
     for name in args.only or [name for name in SECTIONS if name not in ON_DEMAND]:
         SECTIONS[name](args)
 

@@ -12,7 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conftest import hide
-from missfit import EMLR, ConditionalImputedLR, PatternMixtureLR, PatternMoments
+from missfit import (
+    EMLR,
+    ConditionalImputedLR,
+    ConstantImputedLR,
+    PatternMixtureLR,
+    PatternMoments,
+    SelfMaskedLR,
+)
 from missfit.gaussian.few_rows import pull_of_covariance
 from missfit.gaussian.pattern_chunks import GaussianData
 
@@ -190,6 +197,31 @@ def test_a_table_too_wide_for_em_is_fitted_by_pairs_and_says_so(monkeypatch):
     mean, std = by_pairs.predict(X_new, return_std=True)
     within = np.abs(y_new - mean) < std
     assert 0.5 < within.mean() < 0.85  # .68, with 60 rows to know it from
+
+
+def test_many_rows_too_wide_for_em_are_fitted_by_pairs_and_near_em(monkeypatch):
+    X, y, X_new, y_new = wide_rows("blocks", 800, 10, 9)
+    by_em = EMLR().fit(X, y)
+    monkeypatch.setattr("missfit.gaussian.few_rows.MOST_WORK", 0.0)
+    monkeypatch.setattr("missfit.gaussian.few_rows.MUCH_WORK", 0.0)
+    with pytest.warns(ConvergenceWarning, match=r"EM was not run: 10 features"):
+        by_pairs = EMLR().fit(X, y)
+    assert not by_pairs.by_em_
+    gap = by_em.predict(X_new) - by_pairs.predict(X_new)
+    assert gap.std() < 0.1 * y_new.std()  # pairs of 800 rows tell the covariances well
+
+
+def test_the_seconds_expected_grow_with_rows_columns_and_what_is_missing():
+    def expected(model, n, d, rate):
+        X, y, *_ = wide_rows("independent", n, d, 0, rate=rate)
+        return model.seconds_of_fit(PatternMoments.from_data(X, y))
+
+    for model in (EMLR(), ConditionalImputedLR(), SelfMaskedLR()):
+        least = expected(model, 300, 30, 0.2)
+        assert expected(model, 600, 30, 0.2) > least
+        assert expected(model, 300, 60, 0.2) > least
+        assert expected(model, 300, 30, 0.4) > least
+    assert ConstantImputedLR().seconds_of_fit(None) == 0  # it is never long
 
 
 @pytest.mark.slow

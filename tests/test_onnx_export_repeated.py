@@ -10,9 +10,7 @@ from missfit.onnx_export.export import onnx_model
 
 onnx = pytest.importorskip("onnx")
 CLOSE = 1e-10  # standard deviations of y, as for every exported model
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def written(model):

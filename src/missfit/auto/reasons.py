@@ -37,8 +37,9 @@ DROP_ROWS = 2_000  # rows that tell which feature is worth measuring, row by row
 # 100,000 patterns of 50 features would take as long as the rest of a fit.
 DROP_PATTERNS, DROP_FEATURES = 2_000, 100
 # Features from which on only some are hidden in held-out rows, and how many then: all
-# of 1,000 would be 200,000 rows to predict, each with a pattern of its own.
-MANY_FEATURES, TRIED_FEATURES = 100, 40
+# of 1,000 would be 200,000 rows to predict, each with a pattern of its own, in some
+# 5 ms each.
+MANY_FEATURES, TRIED_FEATURES = 200, 12
 
 
 class Outcome(NamedTuple):

@@ -195,9 +195,9 @@ def heldout_worth(
     pool, owner = _pool(folds, rng)
     mask = rows.mask
     partly = np.flatnonzero(mask.any(axis=0) & ~mask[pool].all(axis=0))
+    n_each = min(MOST_ROWS, max(FEW_ROWS, ALL_ROWS // max(1, len(partly))))
     if among is not None:
         partly = np.intersect1d(partly, among)
-    n_each = min(MOST_ROWS, max(FEW_ROWS, ALL_ROWS // max(1, len(partly))))
     stages = [_stage(rows, pool, int(j), n_each, rng) for j in partly]
     drops, errors = np.zeros(mask.shape[1]), np.zeros(mask.shape[1])
     if stages:
