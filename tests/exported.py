@@ -17,14 +17,14 @@ def session(path):
     )
 
 
-def outputs(model, path, X, dtype="float64"):
+def outputs(model, path, X, dtype="float64", batch=2000):
     """Export a model of arrays, and return what the file says of rows, by name."""
     missfit.export(model, path, dtype=dtype)
     run = session(path)
     names = [one.name for one in run.get_outputs()]
     parts = [
-        run.run(None, {"X": X[i : i + 2000].astype(dtype)})
-        for i in range(0, len(X), 2000)
+        run.run(None, {"X": X[i : i + batch].astype(dtype)})
+        for i in range(0, len(X), batch)
     ]
     return dict(zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True))
 
