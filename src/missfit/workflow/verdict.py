@@ -50,13 +50,13 @@ class Verdict(NamedTuple):
             )
         if not self.changes:
             return (
-                f"the expected {self.loss} of these rows is {now}, and was {then} at "
-                "fit, by which of their values happen to be missing"
+                f"the expected {self.loss} was {then} at fit and is {now} for these "
+                "rows, because of which of their values happen to be missing"
             )
         what = "rises" if self.now > self.then else "falls"
         return (
-            f"the expected {self.loss} {what} from {then} at fit to {now}, by what is "
-            "missing in these rows"
+            f"the expected {self.loss} {what} from {then} at fit to {now}, because of "
+            "what is missing in these rows"
         )
 
     def lines(self) -> list[str]:
