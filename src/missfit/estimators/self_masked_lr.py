@@ -36,8 +36,8 @@ from missfit.gaussian.self_masking import (
     RowData,
     SelfMaskedFit,
     SelfMaskedLaw,
-    fit_self_masked,
 )
+from missfit.gaussian.self_masking_by_part import fit_by_part
 from missfit.moments.blocks import each_block
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.rows import row_counts
@@ -176,7 +176,7 @@ class SelfMaskedLR(NanRegressor):
         free = table.free
         every = RowData(points, weight[rows], d)
         tol = self.tol / np.sqrt(every.n_rows)
-        fit = fit_self_masked(every, law, model, free, max_iter=self.max_iter, tol=tol)
+        fit = fit_by_part(every, law, model, free, max_iter=self.max_iter, tol=tol)
         self.n_iter_ = fit.n_iter
         self._keep_law(fit.law, data, d)
         masked = np.isnan(points[:, :d]).any(axis=0)
