@@ -234,6 +234,7 @@ class Parts(NamedTuple):
     gain: Gain | None  # of all that are kept over the base, in the score
     base_score: float  # on all held-out rows; NaN where no part met them all
     objective: Objective
+    offset: Any = 0.0  # added to the guesses of all rows
 
     def score(self, candidate: PartCandidate, base_score: float) -> Score:
         """Return a candidate's line of the table of candidates, given the base's score.
@@ -310,7 +311,9 @@ def fit_parts(
         for k, weight in zip(stack.kept, stack.weights, strict=True)
     ]
     gain = stack.gain.over(unseen.unit)
-    return nothing._replace(kept=kept, gain=gain, base_score=unseen.base_score())
+    return nothing._replace(
+        kept=kept, gain=gain, base_score=unseen.base_score(), offset=stack.offset
+    )
 
 
 def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> None:

@@ -125,6 +125,13 @@ class Objective(ABC):
     ) -> NDArray[np.float64]:
         """Return the weights in [0, 1] of additions to a base of least mean loss."""
 
+    def offset(self, y: NDArray, guess: NDArray, weight: NDArray) -> Any:
+        """Return what held-out guesses lack on all rows alike: nothing, of numbers.
+
+        The parts of a number are fitted to residuals and to y itself, by least squares.
+        """
+        return 0.0
+
     @abstractmethod
     def moment_targets(self, y: NDArray) -> NDArray[np.float64]:
         """Return the columns whose moments the linear predictors are fitted to."""
