@@ -165,6 +165,14 @@ def test_only_what_grows_in_rounds_boosts():
     assert not boosts(RandomForestRegressor())
 
 
+def test_what_repeats_the_best_of_the_first_split_is_not_fitted_to_the_others(rng):
+    parts, (first, again) = parts_of(curved(rng, 900), boosting(), tasks=(ON_Y, ON_Y))
+    assert len(parts.kept) == 1
+    assert len(first.models) == 3
+    assert len(again.models) == 1
+    assert again.verdict == "left out"
+
+
 # --- forward splits -------------------------------------------------------------------
 
 
