@@ -86,22 +86,3 @@ def test_a_leap_to_a_height_that_no_step_leads_to_is_undone(rng):
     # from 0 the plain steps come to the end from one side, and leaps overshoot it
     ended = climb(with_a_mirage, np.zeros(5), PAIR, max_iter=900, least_gain=1e-12)
     assert step(ended.point)[1] > -1e-4
-
-
-def test_what_was_learned_of_an_iteration_serves_it_plus_a_constant(rng):
-    step, _ = contraction(rng, d=4, slowest=0.9)
-    gap = rng.standard_normal(4)
-
-    def steps_to_the_end(mixing, x):
-        for n in range(1, 100):
-            image = step(x)[0] + gap
-            if np.abs(image - x).max() < 1e-5:
-                return n
-            x = mixing.next(x, image)
-        return 100
-
-    mixing, x = AndersonMixing(), np.zeros(4)
-    for _ in range(4):
-        x = mixing.next(x, step(x)[0])
-    mixing.shift(gap)
-    assert steps_to_the_end(mixing, x) < steps_to_the_end(AndersonMixing(), x)

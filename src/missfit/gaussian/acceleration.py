@@ -179,11 +179,6 @@ class AndersonMixing:
     def __init__(self):
         self._residuals, self._images = [], []
 
-    def shift(self, gap: NDArray) -> None:
-        """Go on with g plus a constant, as if all points had been images of that."""
-        self._residuals = [residual + gap for residual in self._residuals]
-        self._images = [image + gap for image in self._images]
-
     def next(self, point: NDArray, image: NDArray) -> NDArray:
         """Return the point to go on from, given the last one and its image g."""
         residual = image - point

@@ -56,8 +56,7 @@ def fit_by_part(
     if step < LEAST_STEP:
         return fit_self_masked(data, start, model, free, max_iter=max_iter, tol=tol)
     part = data.every(step)
-    law, least, mixing = start, np.inf, AndersonMixing()
-    gap = np.zeros_like(pack(start))
+    law, least = start, np.inf
     for n_iter in range(1, max_iter + 1):
         part.take_sites(data, step)
         of_part, new = (em_step(law, rows, model, free) for rows in (part, data))
@@ -69,8 +68,7 @@ def fit_by_part(
             rest = fit_self_masked(data, new, model, free, max_iter=left, tol=tol)
             return rest._replace(n_iter=n_iter + rest.n_iter)
         least = min(least, change)
-        before, gap = gap, pack(new) - pack(of_part)
-        mixing.shift(gap - before)
+        gap, mixing = pack(new) - pack(of_part), AndersonMixing()
         law = new
         for _ in range(MOST_PART_STEPS):
             image = em_step(law, part, model, free)
