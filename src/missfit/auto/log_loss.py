@@ -48,7 +48,10 @@ class LogLoss(Objective):
     such_as = "[ConditionalImputedLogistic(), HistGradientBoostingClassifier()]"
     # Parts that are blended in logits lose little where they are of no use: on pima
     # (614 training rows) the log-loss is .4767 with 1.5 standard errors, .4696 with 0.5
-    # and .4698 with 0; on credit .4234, .4220 and .4220
+    # and .4698 with 0; on credit .4234, .4220 and .4220. Nor are their weights shrunk
+    # by the evidence for them: the log-loss would be .0012 higher on pima, .0006 on
+    # chile, .004 on 300 rows of a bent law, and .0013 lower on 240 rows of linear ones,
+    # of which 3 in 14 are given a part.
     earned = 0.5
     has_law_of_risk = False
 
