@@ -286,9 +286,9 @@ def print_simulated(rows):
     if rows.empty:
         return
     print(
-        "\n| setting | rows | cut | draws | excess | bar | holds | best rival | below"
+        "\n| setting | rows | cut | draws | excess | bar | holds | best rival | below "
+        "| calibration error | worst by number missing | holds |"
     )
-    print("| calibration error | worst by number missing | holds |")
     print("|" + "---|" * 12)
     for (case, size, cut), cell in rows.groupby(["case", "size", "cut"]):
         ours = cell[cell.method == OURS]

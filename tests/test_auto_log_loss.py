@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from missfit.auto.heldout import Table, row_splits
-from missfit.auto.log_loss import LogLoss
+from missfit.auto.log_loss import ROWS_WITHOUT_OFFSET, LogLoss
 from missfit.auto.parts import FoldModel
 
 TWO, THREE = LogLoss(2, 0.001), LogLoss(3, 0.001)
@@ -52,6 +52,30 @@ def test_weights_stay_between_0_and_1_for_three_classes_too(rng):
         lambda w: THREE.losses(y, w * noisy).mean(), bounds=(0, 1), method="bounded"
     )
     assert found == pytest.approx(best.x, abs=1e-3)
+
+
+@pytest.mark.parametrize("shares", [[0.9, 0.1], [0.7, 0.28, 0.02]])
+def test_with_the_offset_mean_probabilities_are_the_shares_of_classes(shares, rng):
+    objective = {2: TWO, 3: THREE}[len(shares)]
+    y = rng.choice(len(shares), 3_000, p=shares)
+    guess, weight = rng.normal(size=(3_000, len(shares))), rng.random(3_000)
+    guess = guess[:, 1] if len(shares) == 2 else guess
+    offset = objective.offset(y, guess, weight)
+    # the equations of the intercepts, but for the rows that speak against an offset
+    found = weight @ objective.shares(guess + offset)
+    lack = ROWS_WITHOUT_OFFSET * np.atleast_1d(offset)
+    lack = np.array([-lack[0], lack[0]]) if len(shares) == 2 else lack
+    expected = np.bincount(y, weight)
+    np.testing.assert_allclose(found + lack, expected, rtol=0, atol=0.05)
+
+
+def test_rows_of_a_fold_that_lacks_a_class_do_not_move_the_others(rng):
+    y, guess = rng.integers(0, 3, 400), rng.normal(size=(400, 3))
+    without = THREE.offset(y[:300], guess[:300], np.ones(300))
+    guess[300:, 2] = np.log(THREE.floor)
+    found = THREE.offset(y, guess, np.ones(400))
+    np.testing.assert_allclose(found, without, rtol=0, atol=1e-6)
+    assert (THREE.offset(y[300:], guess[300:], np.ones(100)) == 0).all()
 
 
 @pytest.mark.parametrize("seen", [[0, 2], [0, 1, 3]])

@@ -121,6 +121,18 @@ def test_weights_repeat_rows(rng):
     )
 
 
+def test_a_class_whose_rows_have_no_weight_leaves_the_others_as_they_are(rng):
+    X = rng.standard_normal((300, 2))
+    label = np.where(np.arange(300) < 30, 3, np.digitize(X[:, 0], [-0.5, 0.5]))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    weight = np.where(label == 3, 0.0, 1.0)
+    model = PatternProbit(EMLR()).fit(X, label, sample_weight=weight)
+    without = PatternProbit(EMLR()).fit(X[weight > 0], label[weight > 0])
+    shares = model.predict_proba(X)
+    assert shares[:, 3].max() < 1e-6
+    np.testing.assert_allclose(shares[:, :3], without.predict_proba(X), atol=1e-6)
+
+
 def test_a_predictor_without_a_law_is_refused(rng):
     with pytest.raises(TypeError, match="has no law of X; give EMLR"):
         PatternProbit(ExpandedLR()).fit(rng.normal(size=(20, 2)), np.arange(20) % 2)

@@ -46,6 +46,7 @@ class AutoPredictor(NanEstimator):
 
     base_: Any
     parts_: list[Part]
+    _offset_: Any = 0.0  # added to the guesses of all rows, beside parts
     scores_: list[Score]
     _explanation_: Explanation
     candidates: Any
@@ -88,7 +89,7 @@ class AutoPredictor(NanEstimator):
             parts = fit_parts(table, winner.estimator, splits, flexible, rng, pace)
         with clock.stage("the fit to all rows"):
             self.base_ = whole.fit(winner.estimator)
-            self.parts_ = parts.kept
+            self.parts_, self._offset_ = parts.kept, parts.offset
             n_rounds = sum(part.rounds for part in parts.kept)
             if are_forward(pairs) and pace and pace.allows(n_rounds):
                 self.parts_ = fitted_to_all(
@@ -178,7 +179,7 @@ class AutoPredictor(NanEstimator):
 
     def _guess(self, objective: Objective, X: NDArray) -> NDArray[np.float64]:
         """Return the guesses of validated rows."""
-        return sum_of_parts(objective, self.base_, self.parts_, X)
+        return sum_of_parts(objective, self.base_, self.parts_, X) + self._offset_
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

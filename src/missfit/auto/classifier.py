@@ -35,6 +35,9 @@ class AutoClassifier(AutoPredictor, NanClassifier):
 
        come from the same held-out rows (the least log-loss, u and v in [0, 1]); each
        part must lower their log-loss by half a standard error, or it is left out.
+       Beside parts a number for each class is added to its logit, so that its mean
+       probability on the held-out rows is nearly its share: a mean of logits says too
+       little of a rare class.
 
     Everything is refitted inside every fold. The base ends fitted to all rows, the
     boosting is the mean of the logits of its fits to the folds. With more than two

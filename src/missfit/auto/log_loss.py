@@ -18,6 +18,14 @@ from missfit.estimators.classes import CERTAIN, both_shares, normalised
 from missfit.estimators.pattern_classifier import indicators
 from missfit.estimators.splits import class_splits, with_two_classes
 
+# Rows that speak for no offset. Log-loss without one, and how much less with it where
+# 0, 4 and 16 rows speak against it: three classes of which one has 3 % (2,000 rows)
+# .5144, .0015, .0015 and .0014; a class of 2 % that nothing tells (400 rows) .1254,
+# .0019, .0018 and .0012; iris with a fifth missing .1696, -.0027, -.0011 and -.0004;
+# breast cancer .0764, .0015, .0013 and .0010; less than .0001 on tables of two classes
+# of similar shares.
+ROWS_WITHOUT_OFFSET = 4.0
+
 
 class LogLoss(Objective):
     """One of several classes is predicted, numbered 0, 1, ...; the log-loss counts.
@@ -40,7 +48,10 @@ class LogLoss(Objective):
     such_as = "[ConditionalImputedLogistic(), HistGradientBoostingClassifier()]"
     # Parts that are blended in logits lose little where they are of no use: on pima
     # (614 training rows) the log-loss is .4767 with 1.5 standard errors, .4696 with 0.5
-    # and .4698 with 0; on credit .4234, .4220 and .4220
+    # and .4698 with 0; on credit .4234, .4220 and .4220. Nor are their weights shrunk
+    # by the evidence for them: the log-loss would be .0012 higher on pima, .0006 on
+    # chile, .004 on 300 rows of a bent law, and .0013 lower on 240 rows of linear ones,
+    # of which 3 in 14 are given a part.
     earned = 0.5
     has_law_of_risk = False
 
@@ -142,6 +153,33 @@ class LogLoss(Objective):
         bounds = [(0.0, 1.0)] * len(additions)
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         return np.asarray(found.x)
+
+    def offset(self, y: NDArray, guess: NDArray, weight: NDArray) -> Any:
+        """Return b, one for each logit, of the least log-loss of the guesses g + b.
+
+        So that the mean probability of each class is its share, nearly::
+
+            sum_i w_i softmax(g_i + b)_k = sum_i w_i 1{y_i = k} - a b_k
+
+        where a = ROWS_WITHOUT_OFFSET.
+        Logits that are blended are those of a geometric mean: a class of 2 % that no
+        feature tells had 1 % in 400 rows. Rows of a fold that lacks a class do not
+        count: the model of all rows knows it.
+        """
+        of_row = self.moment_targets(y)
+        if self.n_classes > 2:
+            weight = weight * ~np.isclose(guess, np.log(self.floor)).any(axis=1)
+
+        def loss(offset: NDArray) -> tuple[float, NDArray[np.float64]]:
+            moved = guess + np.squeeze(offset)
+            lack = weight @ (self._shares(moved) - of_row)
+            total = weight @ self.losses(y, moved)
+            ridge = ROWS_WITHOUT_OFFSET * offset
+            return float(total + ridge @ offset / 2), lack + ridge
+
+        start = np.zeros(1 if self.n_classes == 2 else self.n_classes)
+        found = minimize(loss, start, jac=True, method="L-BFGS-B").x
+        return float(found[0]) if self.n_classes == 2 else found
 
     def _shares(self, guess: NDArray) -> NDArray[np.float64]:
         """Return the share of the second class, or of each of more."""

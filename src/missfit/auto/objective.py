@@ -41,6 +41,11 @@ class Task(NamedTuple):
     sees_base: bool
     is_step: bool
 
+    @property
+    def uses_base(self) -> bool:
+        """Whether what it is fitted to depends on the base's guess."""
+        return self.sees_base or self.is_step
+
     def inputs(self, X: NDArray, base: NDArray) -> NDArray[np.float64]:
         """Return the features, and the base's guess where the part sees it."""
         return np.column_stack([X, base]) if self.sees_base else X
@@ -124,6 +129,13 @@ class Objective(ABC):
         self, y: NDArray, base: NDArray, additions: list[NDArray], weight: NDArray
     ) -> NDArray[np.float64]:
         """Return the weights in [0, 1] of additions to a base of least mean loss."""
+
+    def offset(self, y: NDArray, guess: NDArray, weight: NDArray) -> Any:
+        """Return what held-out guesses lack on all rows alike: nothing, of numbers.
+
+        The parts of a number are fitted to residuals and to y itself, by least squares.
+        """
+        return 0.0
 
     @abstractmethod
     def moment_targets(self, y: NDArray) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,17 @@ class Unseen:
 
     def losses_with(self, additions: list[NDArray], weights) -> NDArray[np.float64]:
         """Return the losses with additions at some weights."""
+        return self.table.losses(self.rows, self.guess_with(additions, weights))
+
+    def guess_with(self, additions: list[NDArray], weights) -> NDArray[np.float64]:
+        """Return the guesses with additions at some weights."""
         added = sum(w * part for w, part in zip(weights, additions, strict=True))
-        return self.table.losses(self.rows, self.base + added)
+        return self.base + added
+
+    def offset(self, additions: list[NDArray], weights) -> Any:
+        """Return what all guesses with additions at some weights lack."""
+        guess = self.guess_with(additions, weights)
+        return self.table.objective.offset(self.table.y[self.rows], guess, self.weight)
 
     def gain(self, loss: NDArray, new_loss: NDArray) -> Gain:
         """Return how much lower the second losses are."""
@@ -48,11 +57,15 @@ class Unseen:
 
 
 class Stack(NamedTuple):
-    """Weights of the candidates kept, and how much they gain over the base."""
+    """Weights of the candidates kept, and how much they gain over the base.
+
+    The offset is added to the guesses of all rows.
+    """
 
     kept: list[int]
     weights: NDArray[np.float64]
     gain: Gain
+    offset: Any = 0.0
 
 
 def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
@@ -61,7 +74,7 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
     Additions are taken one by one, the most useful first, as long as each lowers the
     held-out loss by more paired standard errors than the objective asks for. The
     weights of least loss are then shrunk by the evidence for all of them, see
-    `share_of`.
+    `share_of`. Guesses that lack something on all rows alike are given it last.
     """
     objective = unseen.table.objective
     kept, weights, loss = [], np.empty(0), unseen.base_loss
@@ -74,11 +87,14 @@ def stacked(unseen: Unseen, additions: list[NDArray]) -> Stack:
             break
         kept, weights, loss = [*kept, k], trial, new_loss
     gain = unseen.gain(unseen.base_loss, loss)
-    if kept and objective.shrinks:
+    if not kept:
+        return Stack(kept, weights, gain)
+    taken = [additions[k] for k in kept]
+    if objective.shrinks:
         weights = share_of(gain, objective.earned) * weights
-        loss = unseen.losses_with([additions[k] for k in kept], weights)
+        loss = unseen.losses_with(taken, weights)
         gain = unseen.gain(unseen.base_loss, loss)
-    return Stack(kept, weights, gain)
+    return Stack(kept, weights, gain, unseen.offset(taken, weights))
 
 
 # Ten draws of a nonlinear law (benchmarks/robustness.py), what boosting adds to R2:

@@ -88,7 +88,7 @@ def ridge_logit(
 
     def loss(coef: NDArray) -> tuple[float, NDArray[np.float64]]:
         height, slope, _ = rows.log_likelihood(coef)
-        return ridge @ coef**2 / 2 - height, ridge * coef - slope
+        return float(ridge @ coef**2) / 2 - height, ridge * coef - slope
 
     found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B")
     return np.asarray(found.x)

@@ -119,10 +119,12 @@ def probable_regression(
     best value, is greatest where a |b|^2 is the number of slopes that the labels tell,
     d - a tr((F + a I)^-1) with their Fisher information F (MacKay 1992, Bayesian
     interpolation). The rule is followed after each step near the top, from the least
-    number of rows on.
+    number of rows on. Labels that are all the same tell nothing but their share.
     """
-    view = _View(parts, np.where(label, 1.0, -1.0), weight)
     start = _flat(parts, label, weight)
+    if label.all() or not label.any():  # the best intercept would be infinite
+        return _law(start)
+    view = _View(parts, np.where(label, 1.0, -1.0), weight)
     if len(label) > 2 * START_ROWS:
         few = _every(parts, label, weight, len(label) // START_ROWS)
         start = np.append(*probable_regression(*few, least_rows))

@@ -32,11 +32,11 @@ def _(model: AutoClassifier, rows: Rows) -> Value:
     shares = probabilities(model.base_, rows)
     logs = g.node("Log", g.node("Max", shares, CERTAIN))
     if n_classes > 2:
-        logits = _with_parts(model.parts_, rows, logs)
+        logits = _with_parts(model.parts_, rows, logs) + model._offset_
         found = g.node("Softmax", logits, axis=-1)
         return normalised(g, found, n_classes)
     first, second = logs.split(1, 1)
-    logit = _with_parts(model.parts_, rows, second - first)
+    logit = _with_parts(model.parts_, rows, second - first) + model._offset_
     return both_shares(g, expit(logit))
 
 

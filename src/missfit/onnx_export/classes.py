@@ -74,9 +74,11 @@ def _(model: EMProbit, rows: Rows) -> Value:
 def _(model: PatternClassifier, rows: Rows) -> Value:
     g = rows.graph
     if model._link_ is None:
-        if model._discriminant_ is None:
+        factor = model._discriminant_
+        if factor is None:
             return both_shares(g, _gaussian_shares(model, rows))
-        return normalised(g, _discriminant_shares(model, rows), len(model.classes_))
+        shares = _discriminant_shares(model, factor, rows)
+        return normalised(g, shares, len(model.classes_))
     mean = predicted(model.estimator_, rows).mean
     scores = _link_scores(model._link_, mean, rows)
     if len(model.classes_) > 2:
@@ -114,7 +116,7 @@ def _gaussian_shares(model: PatternClassifier, rows: Rows) -> Value:
     return ndtr((h + (value - mean) / q) / noise)
 
 
-def _discriminant_shares(model: PatternClassifier, rows: Rows) -> Value:
+def _discriminant_shares(model: PatternClassifier, factor: float, rows: Rows) -> Value:
     """Return the probabilities of `missfit.estimators.discriminant`.
 
     Under the law of the predictor itself they are those of Gaussian classes, whose
@@ -128,7 +130,7 @@ def _discriminant_shares(model: PatternClassifier, rows: Rows) -> Value:
     if len(slopes) == 1:
         slopes, centre = np.vstack([-slopes, slopes]), np.r_[1 - centre, centre]
     share = np.clip(centre, RARE, 1 - RARE)
-    apart = model._discriminant_ * (slopes @ law.cov) / share[:, None]  # (K, d)
+    apart = factor * (slopes @ law.cov) / share[:, None]  # (K, d)
     within = law.cov - (apart.T * share) @ apart
     laws = [law._replace(mean=law.mean + one, cov=within) for one in apart]
     density = conditional(rows, laws, np.zeros((1, rows.n_features))).log_density
