@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,13 +71,24 @@ def fit_by_part(
             rest = fit_self_masked(data, new, model, free, max_iter=left, tol=tol)
             return rest._replace(n_iter=n_iter + rest.n_iter)
         least = min(least, change)
-        gap, mixing = pack(new) - pack(of_part), AndersonMixing()
-        law = new
-        for _ in range(MOST_PART_STEPS):
-            image = em_step(law, part, model, free)
-            image = unpack(pack(image) + gap, image)
-            if largest_change(law, image) <= max(tol, CLOSE * change):
-                law = image
-                break
-            law = unpack(mixing.next(pack(law), pack(image)), image)
+        step_of_part = partial(em_step, data=part, model=model, free=free)
+        gap = pack(new) - pack(of_part)
+        law = _led_on(new, step_of_part, gap, max(tol, CLOSE * change))
     return SelfMaskedFit(law, max_iter, False)
+
+
+def _led_on(
+    law: SelfMaskedLaw,
+    step: Callable[[SelfMaskedLaw], SelfMaskedLaw],
+    gap: NDArray[np.float64],
+    enough: float,
+) -> SelfMaskedLaw:
+    """Return where the step plus a gap, in the units of `pack`, all but stays."""
+    mixing = AndersonMixing()
+    for _ in range(MOST_PART_STEPS):
+        image = step(law)
+        image = unpack(pack(image) + gap, image)
+        if largest_change(law, image) <= enough:
+            return image
+        law = unpack(mixing.next(pack(law), pack(image)), image)
+    return law
