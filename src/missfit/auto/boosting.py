@@ -16,12 +16,11 @@ from threadpoolctl import threadpool_limits
 from missfit.auto.explanation import Score
 from missfit.auto.heldout import Gain, HeldOut, Table
 from missfit.auto.objective import Objective, Task
-from missfit.auto.pace import Pace
+from missfit.auto.pace import Pace, fits_at_once
 from missfit.auto.parts import FoldModel, FoldModels, Part, boosts
 from missfit.auto.rounds import WATCHED_STEPS, Examples, Growth
 from missfit.auto.stacking import Unseen, stacked
 from missfit.auto.trees import FlatTrees
-from missfit.moments.blocks import n_threads
 
 # The other splits are fitted so many times the best rounds of the first: the sum of the
 # losses has its minimum near.
@@ -329,16 +328,21 @@ def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> Non
         split.train.guess(base_estimator, split.test)
         if candidate.task.uses_base:
             split.train.guess(base_estimator, split.train.rows)
-    trials = side_by_side(fitted, pairs)
+    trials = side_by_side(fitted, pairs, splits[0].train.n_values if splits else 0)
     for (candidate, _), trial in zip(pairs, trials, strict=True):
         candidate.keep(trial)
 
 
-def side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
-    """Return the fits of candidates, each on one thread, to what they come with."""
-    # what is not boosting may have threads of its own
+def side_by_side(
+    fitted: Callable[..., Trial], pairs: list[tuple], n_values: int
+) -> list[Trial]:
+    """Return the fits of candidates, each on one thread, to what they come with.
+
+    Side by side where they are boosting of many values: what is not boosting may have
+    threads of its own.
+    """
     boosting = all(boosts(candidate.estimator) for candidate, _ in pairs)
-    with ThreadPoolExecutor(n_threads() if boosting else 1) as pool:
+    with ThreadPoolExecutor(fits_at_once(n_values) if boosting else 1) as pool:
         return list(pool.map(lambda pair: fitted(*pair), pairs))
 
 
@@ -360,7 +364,8 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, pace: Pace
     if any(candidate.task.uses_base for candidate in candidates):
         base(train)
     begun = _begun(candidates, pace)
-    trials = side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
+    n_values = len(train) * table.X.shape[1]
+    trials = side_by_side(lambda x, _: x.fit(table, base, train, test), begun, n_values)
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)
@@ -375,7 +380,8 @@ def _has_time(candidates, splits: list[HeldOut], deadline: float) -> bool:
     """Whether fits to the other splits would end in time, given those to the first."""
     if np.isinf(deadline):
         return True
-    seconds = sum(candidate.last_seconds for candidate in candidates) / n_threads()
+    seconds = sum(candidate.last_seconds for candidate in candidates)
+    seconds /= fits_at_once(splits[0].train.n_values)
     base = sum(splits[0].train.seconds.values())
     need = (seconds + base) * (len(splits) - 1)
     return time.perf_counter() + need <= deadline

@@ -90,7 +90,8 @@ def _best_setting(table: Table, base_estimator, split: HeldOut, candidate, rng):
     gains: dict[int, Gain] = {}
 
     def look_at(which: Sequence[int]) -> None:
-        trials = side_by_side(fitted, [(looks[k], None) for k in which])
+        n_values = len(train) * table.X.shape[1]
+        trials = side_by_side(fitted, [(looks[k], None) for k in which], n_values)
         for k, trial in zip(which, trials, strict=True):
             looks[k].keep(trial)
         first = base(test) + looks[0].additions()
