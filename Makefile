@@ -21,8 +21,9 @@ test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
 
 # With the oldest versions that pyproject.toml allows, beside newer ones of what these
-# need themselves: they warn of each other, so warnings are no errors here, and the
-# pages of the docs, which promise to run without one, are left out.
+# need themselves: they warn of each other (joblib 1.4 starts processes by os.fork, of
+# which jax warns), so warnings are no errors here, and the pages of the docs, which
+# promise to run without one, are left out.
 test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/constraints.txt
@@ -30,7 +31,8 @@ test-oldest:
 	  --editable ".[all]" hypothesis onnxruntime polars pytest pytest-xdist
 	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --dist worksteal \
 	  --ignore tests/test_docs.py \
-	  -W ignore::DeprecationWarning -W ignore::FutureWarning
+	  -W ignore::DeprecationWarning -W ignore::FutureWarning \
+	  -W "ignore:os.fork:RuntimeWarning"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -3,9 +3,9 @@
 Every exportable predictor, of numbers and of classes, on simulated and real tables: the
 largest difference on random rows (half with patterns that were seen, half with random
 ones, rows of nothing among them), for inputs of float64 and float32; the size of the
-file; and the time of one row in onnxruntime on one thread, the median of 50 rows. Differences are in
-standard deviations of y, or in probability. skl2onnx is asked to convert the usual
-alternatives, where it is installed (pip install skl2onnx).
+file; and the time of one row in onnxruntime on one thread, the median of 50 rows.
+Differences are in standard deviations of y, or in probability. skl2onnx is asked to
+convert the usual alternatives, where it is installed (pip install skl2onnx).
 
     python benchmarks/export.py [--only EMLR] [--table star] [FILE.csv ...]
 

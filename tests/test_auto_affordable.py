@@ -1,6 +1,7 @@
 """Tables of many columns: what is left out, what is said, and what comes of it."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,16 @@ def test_tables_of_everyday_size_leave_nothing_out_and_say_nothing():
         linear = [EMLR(), ConditionalImputedLR(), SelfMaskedLR()]
         costs = affordable.affordable(linear, moments, 6, None)
         assert costs.left_out == []
+
+
+def test_a_table_of_2000_x_1000_is_said_to_take_long_in_plain_numbers():
+    linear = [EMLR(), ConditionalImputedLR()]
+    moments = moments_of(2_000, 1_000)
+    costs = affordable.affordable(linear, moments, 6, None)
+    said = affordable.said_before(costs.seconds, moments)
+    assert said.startswith("2,000 rows of 1,000 columns in 2,000 missing patterns")
+    many = replace(moments, count=500 * moments.count)
+    assert affordable.said_before(1e3, many).startswith("1,000,000 rows of 1,000")
 
 
 def test_what_is_left_out_is_not_fitted_and_explain_says_why(small_rows, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from missfit.auto.clock import KEPT, Clock
-from missfit.auto.pace import Pace
+from missfit.auto.pace import MANY_VALUES, Pace, fits_at_once
 
 
 @pytest.fixture
@@ -41,10 +41,15 @@ def test_a_budget_is_above_zero(budget):
         Clock(budget)
 
 
-def test_boosting_is_begun_where_its_rounds_end_in_time(now, monkeypatch):
-    monkeypatch.setattr("missfit.auto.pace.n_threads", lambda: 2)
-    pace = Pace(seconds=0.5, deadline=110.0)
-    assert pace.allows(40)  # 20 seconds on two threads
+def test_boosting_is_begun_where_its_rounds_end_in_time(now):
+    pace = Pace(seconds=0.25, deadline=110.0)
+    assert pace.allows(40)  # 10 seconds
     assert not pace.allows(41)
     assert pace.end_of_first(5) == pytest.approx(102.0)  # a fifth of what is left
-    assert Pace(0.5, np.inf).end_of_first(5) == np.inf
+    assert Pace(0.25, np.inf).end_of_first(5) == np.inf
+
+
+def test_boosting_of_many_values_is_fitted_side_by_side(monkeypatch):
+    monkeypatch.setattr("missfit.auto.pace.n_threads", lambda: 3)
+    assert fits_at_once(MANY_VALUES) == 3
+    assert fits_at_once(MANY_VALUES - 1) == 1

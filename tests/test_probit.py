@@ -6,7 +6,9 @@ from scipy import linalg, special, stats
 from scipy.stats import qmc
 
 from conftest import random_cov
-from missfit.gaussian.probit import probit_posterior
+from missfit.gaussian import probit
+from missfit.gaussian.conditional import condition
+from missfit.gaussian.probit import missing_given_mask, probit_posterior
 
 
 def genz_mean(mean, cov, bias, slope, power=13):
@@ -85,6 +87,43 @@ def test_far_tails_and_singular_covariances_stay_finite_and_right():
     density = np.exp(-(x**2) / 2) * special.ndtr(x) ** 2
     np.testing.assert_allclose(twin.mean[0], density @ x / density.sum(), rtol=2e-3)
     np.testing.assert_allclose(twin.mean[0, 0], twin.mean[0, 1])
+
+
+@pytest.mark.parametrize("n", [1, 30])
+def test_sites_renewed_together_are_those_renewed_one_by_one(rng, monkeypatch, n):
+    k = 9
+    cov = np.stack([random_cov(rng, k) for _ in range(n)])
+    mean, bias, slope = rng.standard_normal((3, n, k))
+    together = probit.probit_posterior(mean, cov, bias, slope)
+    monkeypatch.setattr(probit, "TOGETHER", 1)
+    one_by_one = probit.probit_posterior(mean, cov, bias, slope)
+    assert together.n_sweeps == one_by_one.n_sweeps
+    np.testing.assert_allclose(together.mean, one_by_one.mean, atol=1e-12)
+    np.testing.assert_allclose(together.cov, one_by_one.cov, atol=1e-12)
+
+
+def test_the_law_before_the_mask_is_that_of_the_pattern(rng):
+    d, cov, mean = 5, random_cov(rng, 5), rng.standard_normal(5)
+    X = np.where(rng.random((200, d)) < 0.5, np.nan, rng.standard_normal((200, d)))
+    seen = np.zeros(len(X), dtype=int)
+    for part in missing_given_mask(X, mean, cov, np.zeros(d), np.ones(d)):
+        maps, residual = condition(cov, np.isnan(X[part.rows]))
+        gap = np.nan_to_num(X[part.rows] - mean)
+        prior = mean + (maps @ gap[:, :, None])[:, :, 0]
+        seen[part.rows] += 1
+        for i, mis in enumerate(part.missing):
+            np.testing.assert_allclose(part.mean[i], prior[i, mis], atol=1e-12)
+            inner = residual[i][np.ix_(mis, mis)]
+            np.testing.assert_allclose(part.cov[i], inner, atol=1e-12)
+    np.testing.assert_array_equal(seen, np.isnan(X).any(axis=1))
+
+
+def test_every_row_is_in_one_block_beside_those_that_miss_as_many(rng):
+    X = np.where(rng.random((5_000, 20)) < 0.5, np.nan, 0.0)
+    rows = probit.alike_rows(X)
+    np.testing.assert_array_equal(np.sort(np.concatenate(rows)), np.arange(len(X)))
+    assert len(rows) > 1
+    assert (np.diff(np.isnan(X[np.concatenate(rows)]).sum(axis=1)) >= 0).all()
 
 
 def test_no_rows_are_no_work():

@@ -11,9 +11,17 @@ from conftest import hide, random_cov
 from laws import brute_force, small_law
 from missfit import EMLR, SelfMaskedLR
 from missfit.bayes import BayesPredictor
-from missfit.gaussian.em import e_step
+from missfit.gaussian import self_masking_by_part
+from missfit.gaussian.em import PenalisedGaussian, e_step
 from missfit.gaussian.pattern_chunks import GaussianData
-from missfit.gaussian.self_masking import ObservedValues, RowData, SelfMaskedLaw
+from missfit.gaussian.self_masking import (
+    ObservedValues,
+    RowData,
+    SelfMaskedLaw,
+    fit_self_masked,
+    largest_change,
+)
+from missfit.gaussian.self_masking_by_part import fit_by_part
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.simulate import (
     MCARGaussian,
@@ -289,3 +297,44 @@ def test_values_within_a_step_count_as_one_without_a_trace(rng):
         # numbers of order 1,000; the values are right to 2e-6, differences to 1e-6
         np.testing.assert_allclose(score[j], slope, rtol=1e-5, atol=1e-2)
         assert (np.linalg.eigvalsh(information[j]) > 0).all()
+
+
+def standard_rows(n, d=6):
+    X, y = published("selfmasked", d).sample(n, random_state=0)
+    Z = np.column_stack([X, y])
+    return (Z - np.nanmean(Z, axis=0)) / np.nanstd(Z, axis=0)
+
+
+def flat_start(d):
+    return SelfMaskedLaw(np.zeros(d + 1), np.eye(d + 1), np.zeros(d), np.zeros(d))
+
+
+@pytest.mark.parametrize("growth", [2.0, 0.0])  # 0: no step of the part leads on
+def test_a_fit_by_a_part_ends_where_that_of_all_rows_does(monkeypatch, growth):
+    monkeypatch.setattr(self_masking_by_part, "PART_ROWS", 1_000)
+    monkeypatch.setattr(self_masking_by_part, "MOST_GROWTH", growth)
+    d, Z = 6, standard_rows(8_000)
+    model = PenalisedGaussian(d, 0.3, 5e-4)
+    rest = model, np.ones(d, dtype=bool)
+    steps = {"max_iter": 200, "tol": 1e-7}
+    plain = fit_self_masked(
+        RowData(Z, np.ones(len(Z)), d), flat_start(d), *rest, **steps
+    )
+    ours = fit_by_part(RowData(Z, np.ones(len(Z)), d), flat_start(d), *rest, **steps)
+    assert plain.converged
+    assert ours.converged
+    # 1e-4 is a hundredth of a standard error
+    assert largest_change(ours.law, plain.law) < 1e-4
+    if growth:
+        assert ours.n_iter < plain.n_iter / 2
+
+
+def test_a_part_of_all_rows_expects_what_all_expect_of_the_same_sites():
+    d, Z = 6, standard_rows(3_000)
+    data = RowData(Z, np.arange(1.0, len(Z) + 1), d)
+    law = flat_start(d)._replace(slope=np.full(d, 0.5))
+    data.expect(law)
+    whole = data.every(1)
+    whole.take_sites(data, 1)
+    for ours, theirs in zip(whole.expect(law), data.expect(law), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)

@@ -26,7 +26,9 @@ def test_every_nan_of_decimal_is_a_missing_value():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_whole_number_beyond_the_largest_float_is_missing_and_named(sign):
-    encoder = TableEncoder().fit(pd.DataFrame({"a": [*range(99), sign * 10**400]}))
+    encoder = TableEncoder().fit(
+        pd.DataFrame({"a": [*range(99), sign * 10**400]}, dtype=object)
+    )
     (note,) = encoder.reading_.notes()
     assert note == (
         "a: 1 value that is no number (a whole number of 1329 bits in row 100) taken "

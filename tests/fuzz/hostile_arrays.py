@@ -24,8 +24,10 @@ from hostile_tables import (
     MAY_BE_ENCODED,
     NEVER_LATER,
     ONLY_LATER,
+    READ_AS_MISSING,
     TABLES,
     TARGETS,
+    with_first,
 )
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -321,6 +323,9 @@ def _poison(rng, estimator) -> Case:
     name = names[rng.integers(len(names))]
     given = plain._replace(**{where: bad[name](getattr(plain, where))})
     story = f"{name} for {where}{', in a later chunk' if later else ''}"
+    if encodes and name in READ_AS_MISSING:
+        missing = plain._replace(**{where: with_first(getattr(plain, where), np.nan)})
+        return Case(story, estimator, given, missing)
     fitted = plain if where == "new" or later else None
     chunks = 2 if later else 1
     return Case(story, estimator, given, None, fitted=fitted, chunks=chunks)

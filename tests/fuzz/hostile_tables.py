@@ -160,8 +160,8 @@ TABLES = {
     "dates": lambda X: np.full(X.shape, DAY),
     "durations": lambda X: np.full(X.shape, np.timedelta64(3, "h")),
     "masked dates": lambda X: np.ma.masked_array(np.full(X.shape, DAY), X > 0),
-    "a date among objects": lambda X: _with_first(X.astype(object), DAY),
-    "a duration among objects": lambda X: _with_first(
+    "a date among objects": lambda X: with_first(X.astype(object), DAY),
+    "a duration among objects": lambda X: with_first(
         X.astype(object), datetime.timedelta(1)
     ),
     "a polars date": lambda X: pl.DataFrame(
@@ -171,18 +171,18 @@ TABLES = {
         {"a": pd.Categorical([pd.Timestamp(0)] * len(X))}
     ),
     "complex": lambda X: X + 1j,
-    "infinity": lambda X: _with_first(X, np.inf),
-    "minus infinity": lambda X: _with_first(X.astype(object), -np.inf),
-    "1e308": lambda X: _with_first(X, 1e308),
-    "-1e200": lambda X: _with_first(X, -1e200),
-    "10**400": lambda X: _with_first(X.astype(object), 10**400),
+    "infinity": lambda X: with_first(X, np.inf),
+    "minus infinity": lambda X: with_first(X.astype(object), -np.inf),
+    "1e308": lambda X: with_first(X, 1e308),
+    "-1e200": lambda X: with_first(X, -1e200),
+    "10**400": lambda X: with_first(X.astype(object), 10**400),
     "one name twice": lambda X: pd.DataFrame(np.hstack([X, X])).set_axis(
         ["c"] * 2 * X.shape[1], axis=1
     ),
     "text": lambda X: np.full(X.shape, "three"),
-    "a word among objects": lambda X: _with_first(X.astype(object), "three"),
+    "a word among objects": lambda X: with_first(X.astype(object), "three"),
     "bytes": lambda X: np.full(X.shape, b"three"),
-    "a dict": lambda X: _with_first(X.astype(object), {"a": 1}),
+    "a dict": lambda X: with_first(X.astype(object), {"a": 1}),
     "sparse": lambda X: sparse.csr_array(np.nan_to_num(X)),
     "one axis": lambda X: X[:, 0],
     "three axes": lambda X: X[:, :, None],
@@ -194,13 +194,14 @@ TABLES = {
     "records": lambda X: np.zeros(len(X), dtype=[("a", float), ("b", float)]),
 }
 MAY_BE_ENCODED = "date", "text", "word", "bytes"  # TableEncoder reads them
+READ_AS_MISSING = "infinity", "minus infinity", "10**400"  # with a warning
 BAD_TARGETS = {
     "a masked y": lambda y: np.ma.masked_array(y, np.arange(len(y)) == 1),
-    "None in y": lambda y: _with_first(y.astype(object), None),
+    "None in y": lambda y: with_first(y.astype(object), None),
     "NA in y": lambda y: pd.Series(y).astype("Float64").mask(np.arange(len(y)) == 1),
-    "NaN in y": lambda y: _with_first(y, np.nan),
-    "infinite y": lambda y: _with_first(y, np.inf),
-    "y of 1e308": lambda y: _with_first(y, 1e308),
+    "NaN in y": lambda y: with_first(y, np.nan),
+    "infinite y": lambda y: with_first(y, np.inf),
+    "y of 1e308": lambda y: with_first(y, 1e308),
     "dates as y": lambda y: np.full(len(y), DAY),
     "durations as y": lambda y: pd.Series(pd.to_timedelta(np.arange(len(y)), "D")),
     "complex y": lambda y: y + 1j,
@@ -210,26 +211,26 @@ BAD_TARGETS = {
     "no y": lambda y: None,
     "y a number": lambda y: 3.0,
     "one target, then two": lambda y: np.column_stack([y, y]),
-    "huge integer in y": lambda y: _with_first(y.astype(object), 10**400),
+    "huge integer in y": lambda y: with_first(y.astype(object), 10**400),
 }
 ONLY_LATER = {"one target, then two"}
 NEVER_LATER = {"no weight at all"}  # a chunk of a stream may weigh nothing
 BAD_WEIGHTS = {
     "a masked weight": lambda w: np.ma.masked_array(w, np.arange(len(w)) == 1),
-    "a negative weight": lambda w: _with_first(w, -1.0),
-    "a NaN weight": lambda w: _with_first(w, np.nan),
-    "an infinite weight": lambda w: _with_first(w, np.inf),
+    "a negative weight": lambda w: with_first(w, -1.0),
+    "a NaN weight": lambda w: with_first(w, np.nan),
+    "an infinite weight": lambda w: with_first(w, np.inf),
     "no weight at all": lambda w: 0 * w,
     "zeros of a wrong shape": lambda w: np.zeros((len(w), 2)),
     "too few weights": lambda w: w[:-1],
     "text as weights": lambda w: np.full(len(w), "three"),
-    "None among weights": lambda w: _with_first(w.astype(object), None),
+    "None among weights": lambda w: with_first(w.astype(object), None),
     "dates as weights": lambda w: np.full(len(w), DAY),
     "complex weights": lambda w: w + 1j,
 }
 
 
-def _with_first(values, value):
+def with_first(values, value):
     """Return a copy whose first value is another."""
     values = values.copy()
     values[(0,) * values.ndim] = value

@@ -16,44 +16,29 @@ from threadpoolctl import threadpool_limits
 from missfit.auto.explanation import Score
 from missfit.auto.heldout import Gain, HeldOut, Table
 from missfit.auto.objective import Objective, Task
-from missfit.auto.pace import Pace
+from missfit.auto.pace import Pace, fits_at_once
 from missfit.auto.parts import FoldModel, FoldModels, Part, boosts
+from missfit.auto.rounds import WATCHED_STEPS, Examples, Growth
 from missfit.auto.stacking import Unseen, stacked
 from missfit.auto.trees import FlatTrees
-from missfit.moments.blocks import n_threads
 
-# Goes on while the last fifth still helps. With steps half as many, or while the last
-# tenth helps, R2 of star_math3 is .0005 lower.
-ROUNDS, LAST = (40, 60, 85, 120, 170, 240, 340, 500), 0.8
 # The other splits are fitted so many times the best rounds of the first: the sum of the
 # losses has its minimum near.
-BEYOND, FEWEST_ROUNDS = 1.25, 25
-STEP = 1.5  # how many times as many rounds the next step of `ROUNDS` takes, at most
+BEYOND, FEWEST_ROUNDS = 1.15, 25
 SCREEN_ROWS = 20_000  # a first look at a large table takes as many rows
 SCREEN_ROUNDS = 100
 # Paired standard errors that a part must gain on the first split to be fitted to the
 # others, where rows are so many that these fits are no trifle.
 HOPEFUL, TRIFLING_ROWS = 0.5, 500
+# Of the standard errors that a part must gain in the end beside another, so many on the
+# first split already.
+BESIDE = 0.2
 # A large table has rows to be sure by, and fits to all of them that take long: of the
 # best case, two standard errors more, so much of the base's loss must be gained.
 SURE, WORTHWHILE = 1.0, 1e-3
 
 
 RowPredictor = Callable[[NDArray[np.intp]], NDArray[np.float64]]
-
-
-class Examples(NamedTuple):
-    """What a candidate is fitted to, or scored on."""
-
-    inputs: NDArray[np.float64]
-    target: NDArray
-    weight: NDArray[np.float64]
-    objective: Objective
-
-    def loss(self, guess: NDArray) -> float:
-        """Return the weighted mean of the losses."""
-        losses = self.objective.losses(self.target, guess)
-        return float(np.average(losses, weights=self.weight))
 
 
 class Trial(NamedTuple):
@@ -84,6 +69,7 @@ class PartCandidate:
     last_seconds: float = 0.0  # of the last fit
     gain: Gain | None = None  # over the base in the score, with a weight of its own
     verdict: str = "left out"
+    _added: tuple = ()  # additions, with the rounds and number of models behind them
 
     @property
     def title(self) -> str:
@@ -107,7 +93,7 @@ class PartCandidate:
     def forget(self) -> None:
         """Drop the fits of a first look."""
         self.models, self.tests, self.rounds = [], [], 0
-        self.stage_loss, self.test_weight = [], []
+        self.stage_loss, self.test_weight, self._added = [], [], ()
 
     def judge(self, unseen: Unseen, addition: NDArray) -> Gain:
         """Weigh the candidate alone beside the base, by its addition on some rows."""
@@ -141,13 +127,14 @@ class PartCandidate:
         # longer than they work: splits side by side do not.
         with threadpool_limits(1, user_api="openmp"):
             base_test = base(test)
-            seen = self._examples(table, train, base(train))
+            base_train = base(train) if self.task.uses_base else np.zeros(len(train))
+            seen = self._examples(table, train, base_train)
             unseen = self._examples(table, test, base_test)
             beside = Unseen(table, test, base_test)
-            model, loss = self._fit_rounds(seen, unseen, beside)
+            growth = self._fit_rounds(seen, unseen, beside)
         seconds = time.perf_counter() - start
-        place = (unseen.inputs, base_test, test)
-        return Trial(model, place, loss, float(unseen.weight.sum()), seconds)
+        place, weight = (unseen.inputs, base_test, test), float(unseen.weight.sum())
+        return Trial(growth.fold, place, growth.loss, weight, seconds)
 
     def _examples(self, table: Table, rows: NDArray, base: NDArray) -> Examples:
         """Return some rows as the candidate meets them, given the base's guess."""
@@ -158,36 +145,23 @@ class PartCandidate:
             table.objective,
         )
 
-    def _fit_rounds(self, seen: Examples, unseen: Examples, beside: Unseen):
+    def _fit_rounds(self, seen: Examples, unseen: Examples, beside: Unseen) -> Growth:
         """Return the model, boosted while that helps, and its loss after each round.
 
         Of the first split no more rounds are fitted where those so far add nothing to
         the base.
         """
-        fold = FoldModel.unfitted(self.estimator, *seen)
-        inputs = fold.take(seen.inputs)
-        plain = (seen.weight == 1.0).all()
-        weights = {} if plain else {"sample_weight": seen.weight}
-        steps = (self.rounds,) if self.rounds else ROUNDS
-        if boosts(fold.model):
-            fold.model.set_params(warm_start=True)
-        loss, start = [], time.perf_counter()
-        for rounds in steps if boosts(fold.model) else (1,):
-            if boosts(fold.model):
-                fold.model.set_params(max_iter=rounds)
-            fold.model.fit(inputs, seen.target, **weights)
-            stages = list(fold.stages(unseen.inputs))
-            loss = [unseen.loss(stage) for stage in stages]
-            best = int(np.argmin(loss))
-            if best < LAST * rounds or rounds == steps[-1]:
-                break
-            now = time.perf_counter()
-            if now + (now - start) * (STEP - 1) > self.deadline:
-                break
-            addition = self.task.addition(stages[best], beside.base)
-            if not beside.gain_of([addition]).value > 0:
-                break
-        return fold, np.array(loss)
+        growth = Growth(FoldModel.unfitted(self.estimator, *seen), seen, unseen)
+        if self.rounds:
+            growth.to(self.rounds)
+            return growth
+
+        def adds(guess: NDArray) -> bool:
+            addition = self.task.addition(guess, beside.base)
+            return beside.gain_of([addition]).value > 0
+
+        growth.grow(self.deadline, adds)
+        return growth
 
     def keep(self, trial: Trial) -> None:
         """Take up the fit to one split, and its number of rounds for those to come."""
@@ -210,11 +184,16 @@ class PartCandidate:
     def additions(self) -> NDArray:
         """Return what it adds to the base on the held-out rows, at its best rounds."""
         rounds = self.best_rounds()
-        parts = [
-            self.task.addition(model.predict(inputs, rounds), base)
-            for model, (inputs, base, _) in zip(self.models, self.tests, strict=True)
-        ]
-        return np.concatenate(parts)
+        place = rounds, len(self.models)
+        if self._added[1:] != place:
+            parts = [
+                self.task.addition(model.predict(inputs, rounds), base)
+                for model, (inputs, base, _) in zip(
+                    self.models, self.tests, strict=True
+                )
+            ]
+            self._added = np.concatenate(parts), *place
+        return self._added[0]
 
     def part(self, weight: float) -> Part:
         """Return the candidate as a part of the model: the rounds used, and no more."""
@@ -297,6 +276,8 @@ def fit_parts(
     left = [x for x in left if x.is_hopeful(table, n_train, dear)]
     if not left:
         return nothing
+    if n_train >= TRIFLING_ROWS:
+        left = _useful_together(table, left)
     if _has_time(left, splits, pace.deadline):
         _fit_splits(table, base_estimator, splits[1:], left)
     rows = np.concatenate([test for _, _, test in left[0].tests])
@@ -316,6 +297,25 @@ def fit_parts(
     )
 
 
+def _useful_together(table: Table, candidates: list[PartCandidate]) -> list:
+    """Return the best candidate of the first split, and those that add to it there.
+
+    What adds too little beside the best is hardly kept in the end, and its fits to the
+    other splits are saved.
+    """
+    _, base, rows = candidates[0].tests[0]
+    unseen = Unseen(table, rows, base)
+    first = max(candidates, key=lambda x: unseen.gain_of([x.additions()]).value)
+    loss = unseen.weighed([first.additions()])[1]
+    least = BESIDE * table.objective.earned
+
+    def adds(other: PartCandidate) -> bool:
+        both = unseen.weighed([first.additions(), other.additions()])[1]
+        return unseen.gain(loss, both).wins(least)
+
+    return [x for x in candidates if x is first or adds(x)]
+
+
 def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> None:
     """Fit candidates to the splits that they lack."""
 
@@ -323,20 +323,26 @@ def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> Non
         base = partial(split.train.guess, base_estimator)
         return candidate.fit(table, base, split.train.rows, split.test)
 
-    for split in splits:
-        for rows in (split.test, split.train.rows):  # once for all candidates
-            split.train.guess(base_estimator, rows)
     pairs = [(x, split) for split in splits for x in candidates if x.lacks(split)]
-    trials = side_by_side(fitted, pairs)
+    for candidate, split in pairs:  # once for all candidates, before threads
+        split.train.guess(base_estimator, split.test)
+        if candidate.task.uses_base:
+            split.train.guess(base_estimator, split.train.rows)
+    trials = side_by_side(fitted, pairs, splits[0].train.n_values if splits else 0)
     for (candidate, _), trial in zip(pairs, trials, strict=True):
         candidate.keep(trial)
 
 
-def side_by_side(fitted: Callable[..., Trial], pairs: list[tuple]) -> list[Trial]:
-    """Return the fits of candidates, each on one thread, to what they come with."""
-    # what is not boosting may have threads of its own
+def side_by_side(
+    fitted: Callable[..., Trial], pairs: list[tuple], n_values: int
+) -> list[Trial]:
+    """Return the fits of candidates, each on one thread, to what they come with.
+
+    Side by side where they are boosting of many values: what is not boosting may have
+    threads of its own.
+    """
     boosting = all(boosts(candidate.estimator) for candidate, _ in pairs)
-    with ThreadPoolExecutor(n_threads() if boosting else 1) as pool:
+    with ThreadPoolExecutor(fits_at_once(n_values) if boosting else 1) as pool:
         return list(pool.map(lambda pair: fitted(*pair), pairs))
 
 
@@ -354,10 +360,12 @@ def _screened(table, base_estimator, split: HeldOut, candidates, rng, pace: Pace
     for candidate in candidates:
         candidate.rounds = SCREEN_ROUNDS if large else 0
     base = partial(split.train.guess, base_estimator)
-    for rows in (test, train):  # once for all candidates
-        base(rows)
+    base(test)  # once for all candidates, before threads
+    if any(candidate.task.uses_base for candidate in candidates):
+        base(train)
     begun = _begun(candidates, pace)
-    trials = side_by_side(lambda x, _: x.fit(table, base, train, test), begun)
+    n_values = len(train) * table.X.shape[1]
+    trials = side_by_side(lambda x, _: x.fit(table, base, train, test), begun, n_values)
     left = []
     for (candidate, _), trial in zip(begun, trials, strict=True):
         candidate.keep(trial)
@@ -372,7 +380,8 @@ def _has_time(candidates, splits: list[HeldOut], deadline: float) -> bool:
     """Whether fits to the other splits would end in time, given those to the first."""
     if np.isinf(deadline):
         return True
-    seconds = sum(candidate.last_seconds for candidate in candidates) / n_threads()
+    seconds = sum(candidate.last_seconds for candidate in candidates)
+    seconds /= fits_at_once(splits[0].train.n_values)
     base = sum(splits[0].train.seconds.values())
     need = (seconds + base) * (len(splits) - 1)
     return time.perf_counter() + need <= deadline
@@ -390,7 +399,7 @@ def _is_large(split: HeldOut) -> bool:
 
 def _begun(candidates, pace: Pace) -> list[tuple]:
     """Return those for whom there is time; the others say that there is none."""
-    least = candidates[0].rounds or ROUNDS[0]
+    least = candidates[0].rounds or WATCHED_STEPS[0]
     if pace.allows(least * len(candidates)):
         return [(candidate, None) for candidate in candidates]
     for candidate in candidates:

@@ -194,8 +194,9 @@ class Explanation:
     def _regime_lines(self) -> list[str]:
         r = self.regime
         return [
-            f"{r.rows:,.6g} rows, {r.features} features, {r.missing:.1%} of the values "
-            f"missing in {r.patterns:,} patterns ({r.rows_per_pattern:.3g} rows each).",
+            f"{round(r.rows, 2):,.9g} rows, {r.features} features, {r.missing:.1%} of "
+            f"the values missing in {r.patterns:,} patterns ({r.rows_per_pattern:.3g} "
+            "rows each).",
             f"Rows per coefficient: {r.rows_per_linear_coefficient:.3g} for one linear "
             f"model, {r.rows_per_expanded_coefficient:.3g} for one per pattern.",
         ]

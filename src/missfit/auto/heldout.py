@@ -167,6 +167,11 @@ class Training:
         self._guessed: dict[tuple[str, int], tuple[NDArray, NDArray]] = {}
         self.seconds: dict[str, float] = {}
 
+    @property
+    def n_values(self) -> int:
+        """The number of values to train on, the missing ones among them."""
+        return len(self.rows) * self.table.X.shape[1]
+
     def fit(self, estimator: Any) -> Any:
         """Return the estimator fitted to these rows; the second time it is at hand."""
         key = repr(estimator)

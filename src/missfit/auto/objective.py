@@ -41,6 +41,11 @@ class Task(NamedTuple):
     sees_base: bool
     is_step: bool
 
+    @property
+    def uses_base(self) -> bool:
+        """Whether what it is fitted to depends on the base's guess."""
+        return self.sees_base or self.is_step
+
     def inputs(self, X: NDArray, base: NDArray) -> NDArray[np.float64]:
         """Return the features, and the base's guess where the part sees it."""
         return np.column_stack([X, base]) if self.sees_base else X

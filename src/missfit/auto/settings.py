@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from missfit.auto.boosting import TRIFLING_ROWS, PartCandidate, side_by_side
-from missfit.auto.heldout import HeldOut, Table
+from missfit.auto.boosting import (
+    SCREEN_ROWS,
+    TRIFLING_ROWS,
+    PartCandidate,
+    side_by_side,
+)
+from missfit.auto.heldout import Gain, HeldOut, Table
 
 # The first is taken unless another clearly predicts better. Of nine settings tried on
 # four real tables none is best on all: 15 leaves lead on nhanes_sbp by .002 of R2, 31
@@ -20,6 +25,10 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"max_leaf_nodes": 15, "learning_rate": 0.08},
     {"max_leaf_nodes": 8, "learning_rate": 0.1, "max_features": 0.5},
 )
+# Where rows are neither so few that fits are no trifle nor so many that a part of them
+# is looked at first, boosting learns faster, from fewer bins of the values: its fits to
+# the four tables take two thirds of the time, and R2 differs by -.0003 to +.0010.
+QUICK_ROWS, QUICKER, BINS = 2_000, 1.4, 64
 LOOK_ROUNDS, LOOK_RATE = 40, 0.2  # as far as some 100 rounds at the rate of the fits
 # Rounds that are not begun unless there is time for them: those of the look, and as
 # many again for the first of what it chooses.
@@ -35,46 +44,73 @@ def set_by_a_look(
 ) -> None:
     """Give the candidates that come with settings the one that suits the table.
 
-    All settings are fitted to the target itself, on some rows of the first split, in
-    few rounds at a high learning rate.
+    Settings are fitted to the target itself, on some rows of the first split, in few
+    rounds at a high learning rate: the first and the last, and those between them only
+    where the last is ahead.
     """
     open_ones = [candidate for candidate in candidates if candidate.settings]
     if not open_ones:
         return
     chosen, seconds = open_ones[0].settings[0], 0.0
-    if len(split.train.rows) >= TRIFLING_ROWS:
+    n_train = len(split.train.rows)
+    if n_train >= TRIFLING_ROWS:
         chosen, seconds = _best_setting(
             table, base_estimator, split, open_ones[-1], rng
         )
+    if QUICK_ROWS <= n_train <= SCREEN_ROWS:
+        chosen = quickened(chosen)
     for candidate in open_ones:
         candidate.set(chosen)
         candidate.seconds += seconds / len(open_ones)
+
+
+def quickened(setting: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting that learns faster, from fewer bins.
+
+    >>> quickened({"max_leaf_nodes": 8, "learning_rate": 0.1})["max_bins"]
+    64
+    """
+    rate = QUICKER * setting.get("learning_rate", 0.1)
+    return {**setting, "learning_rate": rate, "max_bins": BINS}
 
 
 def _best_setting(table: Table, base_estimator, split: HeldOut, candidate, rng):
     """Return the setting that clearly predicts best, and the seconds of the look."""
     n_rows = int(np.clip(len(split.train.rows) // ONE_IN, LOOK_ROWS, MOST_LOOK_ROWS))
     train = rng.permutation(split.train.rows)[:n_rows]
-    test = rng.permutation(split.test)[:n_rows]
+    test = split.test  # of which the race has the base's guess at hand
+    if len(test) > n_rows:
+        test = rng.permutation(test)[:n_rows]
     base = partial(split.train.guess, base_estimator)
-    for rows in (test, train):  # once for all settings
-        base(rows)
-    tried = [_looking(candidate, setting) for setting in candidate.settings]
+    base(test)  # once for all settings, before threads
+    if candidate.task.uses_base:
+        base(train)
+    looks = [_looking(candidate, setting) for setting in candidate.settings]
     fitted: Callable = lambda look, _: look.fit(table, base, train, test)  # noqa: E731
-    losses = []
-    for look, trial in zip(
-        tried, side_by_side(fitted, [(look, None) for look in tried]), strict=True
-    ):
-        look.keep(trial)
-        losses.append(table.losses(test, base(test) + look.additions()))
-    gains = [table.gain(test, losses[0], loss) for loss in losses]
-    ahead = [gain.value if gain.wins(CLEARLY) else 0.0 for gain in gains]
-    best = candidate.settings[int(np.argmax(ahead))]
-    return best, sum(look.seconds for look in tried)
+    gains: dict[int, Gain] = {}
+
+    def look_at(which: Sequence[int]) -> None:
+        n_values = len(train) * table.X.shape[1]
+        trials = side_by_side(fitted, [(looks[k], None) for k in which], n_values)
+        for k, trial in zip(which, trials, strict=True):
+            looks[k].keep(trial)
+        first = base(test) + looks[0].additions()
+        for k in which:
+            loss = table.losses(test, base(test) + looks[k].additions())
+            gains[k] = table.gain(test, table.losses(test, first), loss)
+
+    last = len(looks) - 1
+    look_at(sorted({0, last}))
+    if gains[last].value > 0:  # between the largest and the smallest trees
+        look_at(range(1, last))
+    clear = {k: gain.value for k, gain in gains.items() if gain.wins(CLEARLY)}
+    best = candidate.settings[max(clear, key=clear.__getitem__, default=0)]
+    return best, sum(look.seconds for look in looks)
 
 
 def _looking(candidate: PartCandidate, setting: dict[str, Any]) -> PartCandidate:
     """Return a candidate of few rounds with a setting."""
     estimator: Any = clone(candidate.estimator)
-    estimator.set_params(**setting).set_params(learning_rate=LOOK_RATE)
+    estimator.set_params(**setting)
+    estimator.set_params(learning_rate=LOOK_RATE, max_bins=BINS)
     return PartCandidate(estimator, candidate.name, candidate.task, rounds=LOOK_ROUNDS)

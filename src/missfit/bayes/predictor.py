@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from missfit.gaussian.conditional import condition, conditional_maps
-from missfit.gaussian.probit import ProbitPart, missing_given_mask, probit_posterior
+from missfit.gaussian.probit import (
+    ProbitPart,
+    alike_rows,
+    missing_given_mask,
+    probit_posterior,
+)
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 from missfit.moments.patterns import find_keys, format_pattern, group_rows, pattern_keys
@@ -109,7 +114,7 @@ def conditional_moments(
 @conditional_moments.register
 def _(model: SelfMaskedProbit, X):
     mean, variance = np.empty(len(X)), np.empty(len(X))
-    for rows in blocks(len(X), X.shape[1] ** 2, size=2**20):
+    for rows in alike_rows(X):
         mean[rows], variance[rows] = _probit_moments(model, X[rows])
     return mean, variance + model.noise**2
 

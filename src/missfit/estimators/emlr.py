@@ -133,8 +133,8 @@ class EMLR(PatternPredictor):
     E[X | x_obs] under the law of X alone, and q what the ridge of y on F leaves, of
     rows and slopes together. The slope_rows of most evidence are taken, and EM of
     (X, y) goes on from that ridge. Where a step of EM would take more than a second or
-    two (as at 2,000 rows of 1,000 features, a fifth missing) the covariance of X
-    is that of the pairs, pulled, and the ridge is the end of it; a warning says so. With
+    two (as at 2,000 rows of 1,000 features, a fifth missing) the covariance of X is
+    that of the pairs, pulled, and the ridge is the end of it; a warning says so. With
     more rows that is done where a step would take more than about ten seconds.
 
     Examples

@@ -27,14 +27,18 @@ from missfit.gaussian.expected_features import (
 )
 from missfit.gaussian.masking_errors import curve_covariance
 from missfit.gaussian.pattern_chunks import GaussianData
-from missfit.gaussian.probit import missing_given_mask, probit_posterior
+from missfit.gaussian.probit import (
+    alike_rows,
+    missing_given_mask,
+    probit_posterior,
+)
 from missfit.gaussian.self_masking import (
     RowData,
     SelfMaskedFit,
     SelfMaskedLaw,
-    fit_self_masked,
 )
-from missfit.moments.blocks import blocks
+from missfit.gaussian.self_masking_by_part import fit_by_part
+from missfit.moments.blocks import each_block
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.rows import row_counts
 from missfit.tables.chunks import comes_in_chunks
@@ -172,7 +176,7 @@ class SelfMaskedLR(NanRegressor):
         free = table.free
         every = RowData(points, weight[rows], d)
         tol = self.tol / np.sqrt(every.n_rows)
-        fit = fit_self_masked(every, law, model, free, max_iter=self.max_iter, tol=tol)
+        fit = fit_by_part(every, law, model, free, max_iter=self.max_iter, tol=tol)
         self.n_iter_ = fit.n_iter
         self._keep_law(fit.law, data, d)
         masked = np.isnan(points[:, :d]).any(axis=0)
@@ -322,8 +326,11 @@ class SelfMaskedLR(NanRegressor):
         coef = np.atleast_2d(self.coef_)[:, self._used_]
         mean = np.empty((len(X), len(coef)))
         variance = np.empty((len(X), len(coef)))
-        for rows in blocks(len(X), X.shape[1] ** 2, size=2**20):
+
+        def predict_block(rows: NDArray[np.intp]) -> None:
             mean[rows], variance[rows] = self._block_moments(X[rows], coef)
+
+        each_block(predict_block, alike_rows(X))
         self._finite(mean)
         if return_std:
             return self._shaped(mean), self._shaped(np.sqrt(variance))

@@ -9,7 +9,6 @@ of each deal, which corrects for the number of pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +73,7 @@ def max_test(family: Sequence[Pairs], seed: int = 0) -> list[Outcome]:
     n_reached = 0
     while top > 0 and len(maxima) < N_DEALS and n_reached < ENOUGH:
         n_deals = min(AT_ONCE, N_DEALS - len(maxima))
-        orders = [rng.permutation(n_rows) for _ in range(n_deals)]
+        orders = np.array([rng.permutation(n_rows) for _ in range(n_deals)])
         new = np.max([s.largest_of_deals(orders, rng) for s in scores], axis=0)
         reached = n_reached + np.cumsum(new >= top * (1 - 1e-9))  # sums in other order
         last = int(np.searchsorted(reached, ENOUGH)) + 1
@@ -104,7 +103,7 @@ class _Scored:
     def largest(self) -> float:
         return float(np.nanmax(np.abs(self.z), initial=0.0))
 
-    def largest_of_deals(self, orders: list, rng: np.random.Generator) -> NDArray:
+    def largest_of_deals(self, orders: NDArray, rng: np.random.Generator) -> NDArray:
         """Return the largest statistic of each deal.
 
         A permutation of the first n of all numbers is what an order makes of them: to
@@ -112,16 +111,21 @@ class _Scored:
         """
         values, mask, _, groups = self.pairs
         n, q = values.shape
+        if groups is not None:
+            deals = (values.T @ mask[self.deal.rows(rng)] for _ in orders)
+            return np.array([self._largest_of(found[:, None])[0] for found in deals])
+        places = orders[orders < n].reshape(len(orders), n)
+        some = max(1, AT_ONCE // q)
         found = []
-        if groups is None:
-            dealt = (self.shuffled[:, order[order < n]] for order in orders)
-            while some := list(islice(dealt, max(1, AT_ONCE // q))):
-                found.append(np.concatenate(some) @ mask)
-        else:
-            found = [values.T @ mask[self.deal.rows(rng)] for _ in orders]
-        every = np.concatenate(found).reshape(len(orders), q, -1)
-        sizes = np.abs(every * self.share)
-        return sizes.max(axis=(1, 2), initial=0.0)
+        for start in range(0, len(orders), some):
+            dealt = self.shuffled.take(places[start : start + some], axis=1)
+            sums = dealt.reshape(-1, n) @ mask
+            found.append(self._largest_of(sums.reshape(q, -1, mask.shape[1])))
+        return np.concatenate(found)
+
+    def _largest_of(self, sums: NDArray) -> NDArray:
+        """Return the largest statistic of each deal, by the sums (q, deals, p)."""
+        return np.abs(sums * self.share[:, None]).max(axis=(0, 2), initial=0.0)
 
 
 def null_errors(pairs: Pairs) -> NDArray[np.float64]:

@@ -243,12 +243,16 @@ def _stage(rows: Rows, pool, j: int, n_draws: int, rng) -> _Stage:
         axis=0,
         return_counts=True,
     )
-    beside = mask[pool[having]].astype(np.float32) @ (~patterns.T).astype(np.float32)
+    lack = (~patterns).astype(np.float32) @ mask[pool[having]].astype(np.float32).T
+    least = lack.min(axis=1)
     chosen, used = [], np.zeros(len(having), dtype=int)
-    for lack, n in zip(beside.T, count, strict=True):
-        fits = np.flatnonzero(lack == lack.min())
-        in_turn = fits[np.argsort(used[fits], kind="stable")]
-        chosen.append(np.resize(in_turn, n))
+    for own, few, n in zip(lack, least, count, strict=True):
+        fits = np.flatnonzero(own == few)
+        if n == 1:  # as most patterns are drawn: nothing is sorted for one row
+            chosen.append(fits[[np.argmin(used[fits])]])
+        else:
+            in_turn = fits[np.argsort(used[fits], kind="stable")]
+            chosen.append(np.resize(in_turn, n))
         used[chosen[-1]] += 1
     place = having[np.concatenate(chosen)]
     hidden = mask[pool[place]] | np.repeat(patterns, count, axis=0)

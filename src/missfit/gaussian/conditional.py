@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from missfit.gaussian.covariances import inverse_of_positive
+from missfit.gaussian.covariances import LARGE, inverse_of_positive
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 
@@ -21,6 +21,9 @@ from missfit.moments.maps import AffineMaps
 # each pattern, and the least eigenvalue, in standard units, that makes it exact enough.
 WIDE, WORTH_INVERTING = 64, 8
 LEAST_EIGENVALUE = 1e-8
+# Fewer features, where patterns are many: 4,000 patterns of 46 features that miss a
+# third take .016 s, not .070.
+LESS_WIDE, MANY_PATTERNS = 24, 200
 
 
 def condition(
@@ -142,7 +145,7 @@ def regression_maps(
     maps = AffineMaps(patterns, np.empty(shape), np.empty((*shape, d)), variance)
     shift, scale, mean, cov = law
     maps_of = conditional_maps
-    if d >= WIDE and len(patterns) >= WORTH_INVERTING and patterns.mean() < 0.5:
+    if _is_worth_inverting(patterns):
         maps_of = maps_by_precision
     for block in blocks(len(patterns), d * d if maps_of is conditional_maps else d):
         for k in range(t):
@@ -152,6 +155,13 @@ def regression_maps(
             maps.intercept[block, k] = part.intercept - maps.coef[block, k] @ shift
             variance[block, k] = part.variance + residual_variance[k]
     return maps
+
+
+def _is_worth_inverting(patterns: NDArray[np.bool_]) -> bool:
+    n_patterns, d = patterns.shape
+    wide = d >= WIDE and n_patterns >= WORTH_INVERTING
+    many = d >= LESS_WIDE and n_patterns >= MANY_PATTERNS
+    return bool((wide or many) and patterns.mean() < 0.5)
 
 
 def maps_by_precision(
@@ -170,16 +180,32 @@ def maps_by_precision(
     if np.linalg.eigvalsh(cov)[0] < LEAST_EIGENVALUE:
         return conditional_maps(mean, cov, beta0, beta, patterns)
     precision = np.linalg.inv(cov)
-    gamma, variance = np.zeros(patterns.shape), np.zeros(len(patterns))
-    for row, pattern in enumerate(patterns):
-        mis = np.flatnonzero(pattern)
-        if mis.size:
-            factor = linalg.cho_factor(precision[np.ix_(mis, mis)])
-            pull = linalg.cho_solve(factor, beta[mis])
-            gamma[row] = -(pull @ precision[mis])
-            variance[row] = beta[mis] @ pull
-    gamma[patterns] = 0.0
+    weight, n_missing = np.zeros(patterns.shape), patterns.sum(axis=1)
+    for u in np.unique(n_missing[n_missing > 0]):  # all patterns that miss as many
+        rows = np.flatnonzero(n_missing == u)
+        mis = np.nonzero(patterns[rows])[1].reshape(-1, u)
+        weight[rows[:, None], mis] = _pulls(precision, mis, beta)
+    gamma = np.where(patterns, 0.0, -weight @ precision)
+    variance = np.maximum(weight @ beta, 0.0)
     return _maps_about(mean, beta0, beta, gamma, patterns, variance)
+
+
+def _pulls(precision: NDArray, mis: NDArray[np.intp], beta: NDArray) -> NDArray:
+    """Return Omega_uu^-1 beta_u of patterns, by the places (n, u) that they miss."""
+    u = mis.shape[1]
+    if u >= LARGE:
+        return np.array(
+            [
+                linalg.cho_solve(linalg.cho_factor(precision[np.ix_(at, at)]), beta[at])
+                for at in mis
+            ]
+        )
+    found = np.empty(mis.shape)
+    for some in blocks(len(mis), u * u):
+        at = mis[some]
+        block = precision[at[:, :, None], at[:, None, :]]
+        found[some] = np.linalg.solve(block, beta[at][:, :, None])[:, :, 0]
+    return found
 
 
 def observed_log_density(

@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 from scipy import special
 from scipy.stats import qmc
 
-from missfit.gaussian.conditional import condition
+from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
+
+BLOCK_SIZE = 2**20  # doubles of the covariances of a block of rows
+# Sites that are renewed before the covariance of a row is: the fewer times it is
+# written, the less time is spent on memory. A row that misses 25 of 50 features takes
+# 74 us instead of 190 one by one, 83 with 8 and 86 with 12.
+TOGETHER = 4
 
 
 class LinearLaw(NamedTuple):
@@ -121,6 +127,16 @@ def _orthant_points(centre, root, rng: np.random.Generator, n_points: int):
     return z, weight / weight.sum(axis=1, keepdims=True)
 
 
+def alike_rows(X: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Return blocks of rows that `missing_given_mask` takes at once.
+
+    Those that miss equally many features are side by side: of 50 features, half of them
+    missing, 420 rows in any order are twenty parts, each with too little to do.
+    """
+    order = np.argsort(np.isnan(X).sum(axis=1), kind="stable")
+    return [order[some] for some in blocks(len(X), X.shape[1] ** 2, size=BLOCK_SIZE)]
+
+
 class ProbitPart(NamedTuple):
     """Rows with u missing features, whose law is N(mean, cov) prod Phi(bias + slope x).
 
@@ -151,22 +167,39 @@ def missing_given_mask(
     mask = np.isnan(X)
     groups = group_rows(mask)
     index = groups.pattern_of_row()
-    maps, residual = condition(cov, groups.patterns)
-    centred = np.where(mask, 0.0, X - mean)
-    prior = mean + np.einsum("nij,nj->ni", maps[index], centred)
-    n_missing = mask.sum(axis=1)
-    for u in range(1, mask.shape[1] + 1):
-        rows = np.flatnonzero(n_missing == u)
-        if len(rows):
-            mis = np.nonzero(mask[rows])[1].reshape(len(rows), u)
-            yield ProbitPart(
-                rows,
-                mis,
-                np.take_along_axis(prior[rows], mis, axis=1),
-                residual[index[rows, None, None], mis[:, :, None], mis[:, None, :]],
-                bias[mis],
-                slope[mis],
-            )
+    n_missing = groups.patterns.sum(axis=1)
+    for u in np.unique(n_missing[n_missing > 0]):
+        some = np.flatnonzero(n_missing == u)
+        rows = np.flatnonzero(n_missing[index] == u)
+        place = np.searchsorted(some, index[rows])
+        observed, missing = _places(groups.patterns[some], u)
+        maps, residual = _conditional(cov, observed, missing)
+        obs, mis = observed[place], missing[place]
+        gap = np.take_along_axis(X[rows], obs, axis=1) - mean[obs]
+        prior = mean[mis] + (gap[:, None, :] @ maps[place])[:, 0]
+        yield ProbitPart(rows, mis, prior, residual[place], bias[mis], slope[mis])
+
+
+def _places(patterns: NDArray[np.bool_], u: int):
+    """Return the observed and the missing coordinates of patterns that miss u each."""
+    n_patterns = len(patterns)
+    return tuple(
+        np.nonzero(some)[1].reshape(n_patterns, size)
+        for some, size in ((~patterns, patterns.shape[1] - u), (patterns, u))
+    )
+
+
+def _conditional(cov, observed: NDArray[np.intp], missing: NDArray[np.intp]):
+    """Return S_oo^-1 S_ou and S_uu - S_uo S_oo^-1 S_ou of each pattern.
+
+    As `missfit.gaussian.conditional.condition`, without padding: patterns that miss
+    equally many features have blocks of the same size, which take a quarter of the time
+    where half of 50 features are missing.
+    """
+    cross = cov[observed[:, :, None], missing[:, None, :]]
+    maps = np.linalg.solve(cov[observed[:, :, None], observed[:, None, :]], cross)
+    inner = cov[missing[:, :, None], missing[:, None, :]]
+    return maps, inner - cross.transpose(0, 2, 1) @ maps
 
 
 class ProbitPosterior(NamedTuple):
@@ -197,8 +230,9 @@ def probit_posterior(
         kappa = slope^2 rho (r + rho) / (1 + slope^2 v)
         tau = kappa / (1 - kappa v),  nu = mu tau + g (1 + v tau)
 
-    followed by a rank-one update of the law. ``cov`` is never inverted, so it may be
-    singular. The factors are log-concave, so that the sweeps need no damping.
+    followed by a rank-one update of the law, several of them at once. ``cov`` is never
+    inverted, so it may be singular. The factors are log-concave, so that the sweeps
+    need no damping.
 
     Exact for one factor. For several the mean is accurate and the variances are off in
     either direction where coordinates are strongly correlated and slopes steep, in
@@ -215,31 +249,65 @@ def probit_posterior(
         Sweeps stop once no mean moves by more than ``tol`` prior standard deviations.
     max_sweeps : int
     """
-    mean, cov = mean.copy(), cov.copy()
+    state = _SiteState.of(mean, cov, bias, slope)
+    scale = np.sqrt(np.einsum("nii->ni", cov)) + np.finfo(float).tiny
     n_rows, n_coordinates = mean.shape
-    diagonal = np.arange(n_coordinates)
-    scale = np.sqrt(cov[:, diagonal, diagonal]) + np.finfo(float).tiny
-    tau, nu = np.zeros_like(mean), np.zeros_like(mean)
     sweep = 0
     while sweep < max_sweeps and n_rows:
         sweep += 1
-        before = mean.copy()
-        for j in range(n_coordinates):
-            factor = probit_factor(
-                mean[:, j], cov[:, j, j], tau[:, j], nu[:, j], bias[:, j], slope[:, j]
-            )
-            new_tau, new_nu = factor.site(slope[:, j])
-            more_tau, more_nu = new_tau - tau[:, j], new_nu - nu[:, j]
-            column = cov[:, :, j].copy()
-            gain = 1.0 / (1.0 + more_tau * column[:, j])
-            mean += ((more_nu - more_tau * mean[:, j]) * gain)[:, None] * column
-            cov -= (more_tau * gain)[:, None, None] * (
-                column[:, :, None] * column[:, None, :]
-            )
-            tau[:, j], nu[:, j] = new_tau, new_nu
-        if (np.abs(mean - before) <= tol * scale).all():
+        before = state.mean.copy()
+        for first in range(0, n_coordinates, TOGETHER):
+            state.renew(range(first, min(first + TOGETHER, n_coordinates)))
+        if (np.abs(state.mean - before) <= tol * scale).all():
             break
-    return ProbitPosterior(mean, cov, sweep)
+    return ProbitPosterior(state.mean, state.cov, sweep)
+
+
+class _SiteState(NamedTuple):
+    """The law of rows under their sites so far, and the factors they stand for."""
+
+    mean: NDArray[np.float64]  # (n, k)
+    cov: NDArray[np.float64]  # (n, k, k)
+    tau: NDArray[np.float64]  # (n, k)
+    nu: NDArray[np.float64]  # (n, k)
+    bias: NDArray[np.float64]  # (n, k)
+    slope: NDArray[np.float64]  # (n, k)
+
+    @classmethod
+    def of(cls, mean, cov, bias, slope) -> _SiteState:
+        tau, nu = np.zeros_like(mean), np.zeros_like(mean)
+        return cls(mean.copy(), cov.copy(), tau, nu, bias, slope)
+
+    def renew(self, some: range) -> None:
+        """Renew some sites one after another; the covariance follows at their end.
+
+        What a site adds to its precision takes c c' times a number from the covariance,
+        c its column. The columns of the sites to come are kept up to date alone, and
+        all is taken from the covariance at once.
+        """
+        columns = self.cov[:, some.start : some.stop].swapaxes(0, 1).copy()
+        scaled = np.empty_like(columns)
+        for i, j in enumerate(some):
+            column = columns[i]
+            more_tau, more_nu = self._renew_site(j, column[:, j])
+            gain = 1.0 / (1.0 + more_tau * column[:, j])
+            pull = (more_nu - more_tau * self.mean[:, j]) * gain
+            np.multiply((more_tau * gain)[:, None], column, out=scaled[i])
+            self.mean[:] += pull[:, None] * column
+            ahead = column[:, j + 1 : some.stop].T[:, :, None]
+            columns[i + 1 :] -= ahead * scaled[i]
+        self.cov[:] -= scaled.transpose(1, 2, 0) @ columns.swapaxes(0, 1)
+
+    def _renew_site(self, j: int, variance: NDArray[np.float64]):
+        """Write the new site of a coordinate; return what it adds to the old one."""
+        slope, tau, nu = self.slope[:, j], self.tau[:, j], self.nu[:, j]
+        factor = probit_factor(
+            self.mean[:, j], variance, tau, nu, self.bias[:, j], slope
+        )
+        new_tau, new_nu = factor.site(slope)
+        more = new_tau - tau, new_nu - nu
+        tau[:], nu[:] = new_tau, new_nu
+        return more
 
 
 class ProbitFactor(NamedTuple):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from joblib import cpu_count
 
@@ -21,6 +23,20 @@ def blocks(
     step = max(1, size // max(1, doubles_each))
     for start in range(0, n_items, step):
         yield slice(start, min(start + step, n_items))
+
+
+def each_block(work: Callable[[Any], None], some: Sequence[Any]) -> None:
+    """Do the work of every block, on as many threads as there may be.
+
+    It pays where the work is numpy's, which lets go of the interpreter lock.
+    """
+    n_workers = min(len(some), n_threads())
+    if n_workers <= 1:
+        for block in some:
+            work(block)
+        return
+    with ThreadPoolExecutor(n_workers) as pool:
+        list(pool.map(work, some))
 
 
 def n_threads() -> int:

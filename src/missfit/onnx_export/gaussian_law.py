@@ -75,7 +75,10 @@ def conditional_by_inverse(
     t, d = coef.shape
     parts = _parts(rows, [law], coef)
     weights = parts.pull @ parts.inner.inverse()
+    # onnxruntime 1.21 joins a transpose and a product to one step that it does not have
+    # for float64; a reshape between them keeps them apart
     turned = rows.graph.node("Transpose", parts.pull, perm=[0, 1, 3, 2])
+    turned = turned.reshaped(0, 1, d, t)
     shift = weights @ parts.gap.reshaped(0, 1, d, 1)
     left = parts.own - weights @ turned
     return parts.mean + shift.reshaped(0, 1, t), left.reshaped(0, t, t)
