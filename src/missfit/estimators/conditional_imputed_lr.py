@@ -186,6 +186,7 @@ def _probable_ridge(design: _DesignMoments, spread: NDArray, d: int) -> _Ridge:
     mask at random doubles the columns and says nothing.
     """
     fits: list[ProbableRidge] = []
+    surprise = np.empty((0, 0))
     for multiple in INDICATOR_PULLS:
         units = spread.copy()
         units[d:] *= np.sqrt(multiple)

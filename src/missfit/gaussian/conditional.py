@@ -65,9 +65,9 @@ def conditional_covariance(
 
     def residual(patterns: NDArray[np.bool_]) -> NDArray[np.float64]:
         out = np.zeros((len(patterns), *cov.shape))
-        for V, pattern in zip(out, patterns, strict=True):
+        for k, pattern in enumerate(patterns):
             here = np.ix_(pattern, pattern)
-            V[here] = inverse_of_positive(precision[here])[0]
+            out[k][here] = inverse_of_positive(precision[here])[0]
         return out
 
     return residual

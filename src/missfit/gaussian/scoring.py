@@ -51,7 +51,9 @@ class Place(NamedTuple):
             self.slope - rows * self.point,
             self.information + np.diag(rows),
             self.walk,
-            None if self.walk is None else self.change + rows * self.walk,
+            None
+            if self.walk is None or self.change is None
+            else self.change + rows * self.walk,
         )
 
     def after(self, before: Place) -> Place:
