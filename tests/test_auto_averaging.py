@@ -85,7 +85,7 @@ def test_the_average_is_the_weighted_mean_of_plain_fits(rng):
 def test_few_rows_are_averaged_and_many_are_not(rng):
     # EM to its end, wherever it starts
     candidates = [EMLR(tol=1e-13), ConstantImputedLR()]
-    X, y, *_ = table_of(rng, AVERAGED_ROWS)
+    X, y, *_ = table_of(rng, AVERAGED_ROWS + 1)
     some = slice(0, 60)
     few = AutoRegressor(candidates, random_state=0).fit(X[some], y[some])
     many = AutoRegressor(candidates, random_state=0).fit(X, y)

@@ -24,7 +24,7 @@ class AutoClassifier(AutoPredictor, NanClassifier):
 
     1. Linear classifiers compete for the base. The first candidate,
        ConditionalImputedLogistic, stays unless another has a lower log-loss on the
-       held-out rows by one paired standard error. With fewer than 2,000 rows none is
+       held-out rows by one paired standard error. With 2,000 rows or fewer none is
        picked: the base is the mean of their probabilities, weighted by how well they
        predict the held-out rows.
     2. Gradient boosting is fitted to X and the logit of the base, and beside it to X

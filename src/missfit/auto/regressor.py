@@ -26,7 +26,7 @@ class AutoRegressor(AutoPredictor, NanRegressor):
 
     1. Linear predictors compete for the base. The first candidate, EMLR, stays unless
        another predicts the held-out rows better by one paired standard error. With
-       fewer than 2,000 rows none is picked: the base is the mean of their predictions,
+       2,000 rows or fewer none is picked: the base is the mean of their predictions,
        weighted by how well they predict the held-out rows.
     2. Gradient boosting is fitted to the residuals of the base, and beside it to y. The
        number of rounds and the weights of::
