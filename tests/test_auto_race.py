@@ -92,7 +92,7 @@ def test_a_deadline_leaves_all_but_the_reference_out(rng):
 
 
 def test_what_a_model_says_against_itself_takes_it_out_of_the_race(rng):
-    race, splits = race_of(rng, [1.0, 0.1], n=2000)
+    race, splits = race_of(rng, [1.0, 0.1], n=2004)
     race.candidates[1].estimator = Column(1, against="nothing to add")
     assert race.run(splits) is race.reference
     assert race.scores(race.reference)[1].verdict == "nothing to add"
@@ -114,7 +114,7 @@ def test_a_candidate_follows_its_scout_only_if_that_comes_near_the_best(
     spread, sent, rng
 ):
     """The scout is column 2, the candidate column 1, the best of the others 0.5."""
-    race, splits = race_of(rng, [1.0, 0.1, spread, 0.5], n=2000)
+    race, splits = race_of(rng, [1.0, 0.1, spread, 0.5], n=2004)
     reference, dear, _, best = race.candidates
     dear.scout = Scout("column 2", lambda train: Column(2).fit(None, None))
     race = Race([reference, best, dear], race.table)
@@ -128,7 +128,7 @@ def test_a_scout_that_finds_no_sign_is_followed_where_it_clearly_gains(
     spread, sent, rng
 ):
     """The scout is column 2: some rows may gain before a test on them can tell why."""
-    race, splits = race_of(rng, [1.0, 0.1, spread], n=2000)
+    race, splits = race_of(rng, [1.0, 0.1, spread], n=2004)
     reference, dear, _ = race.candidates
     doubt = Column(2, against="no sign")
     dear.scout = Scout("column 2", lambda train: doubt.fit(None, None))
@@ -139,7 +139,7 @@ def test_a_scout_that_finds_no_sign_is_followed_where_it_clearly_gains(
 
 def test_a_scout_of_few_rows_is_compared_with_a_rival_of_as_many(rng):
     """Its losses are the reference's, less what it gains over the rival."""
-    race, splits = race_of(rng, [1.0, 0.1, 2.0, 1.5], n=2000)
+    race, splits = race_of(rng, [1.0, 0.1, 2.0, 1.5], n=2004)
     reference, dear, scout, rival = race.candidates
     sent = Scout("some rows", lambda _: scout.estimator, 0, lambda _: rival.estimator)
     for other in (scout, rival):

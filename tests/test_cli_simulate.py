@@ -20,8 +20,10 @@ def test_it_writes_a_draw_of_the_law(tmp_path, suffix, capsys):
     out = tmp_path / f"table.{suffix}"
     line = ["simulate", "mixture3", "--d", "4", "--n", "50", "--seed", "3"]
     assert main([*line, "--out", str(out)]) == 0
-    exact = {"float_precision": "round_trip"}  # pandas 2 reads the last bit wrongly
-    frame = pd.read_csv(out, **exact) if suffix == "csv" else pd.read_parquet(out)
+    if suffix == "csv":  # by Python: pandas 2 reads the last bit wrongly
+        frame = pd.read_csv(out, dtype=str).astype(float)
+    else:
+        frame = pd.read_parquet(out)
     X, y = published("mixture3", 4).sample(50, random_state=3)
     assert list(frame) == ["x1", "x2", "x3", "x4", "y"]
     np.testing.assert_allclose(frame[["x1", "x2", "x3", "x4"]], X, rtol=1e-15)

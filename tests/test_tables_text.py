@@ -316,7 +316,7 @@ def test_random_tables_are_read_as_pandas_reads_them(tmp_path, rng, ragged):
         expected = pd.read_csv(path, sep=separator, dtype=str)
         found = read_table(path, text=expected.columns)
         assert_same(found, expected)
-        typed = read_table(path)
-        theirs = pd.read_csv(path, sep=separator, float_precision="round_trip")
+        typed, theirs = read_table(path), pd.read_csv(path, sep=separator)
         for name in theirs.select_dtypes("number"):
-            np.testing.assert_allclose(typed[name], theirs[name], rtol=1e-15)
+            # the numbers of Python: pandas 2 reads the last bit wrongly
+            np.testing.assert_array_equal(typed[name], expected[name].astype(float))
