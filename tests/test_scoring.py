@@ -62,3 +62,11 @@ def test_the_probit_of_many_rows_begins_with_a_few_and_ends_with_all(rng):
     expected = optimize.minimize(loss, np.zeros(3)).x
     # a tenth of their standard errors, which are .02
     np.testing.assert_allclose(np.append(*found), expected, atol=2e-3)
+
+
+def test_a_way_of_the_size_of_rounding_errors_does_not_bend_the_curvature():
+    """A table of four rows ended in a matrix that was not positive definite."""
+    curvature = np.diag([3.0, 1e6])
+    way, change = np.array([-5.6e-17, 7.1e-34]), np.array([0.0, 7.1e-28])
+    place = Place(np.zeros(2), 0.0, np.array([3.0, 1e6]), curvature, way, change)
+    np.testing.assert_allclose(place.step(), [1.0, 1.0])

@@ -122,7 +122,8 @@ def probable_regression(
     number of rows on. Labels that are all the same tell nothing but their share.
     """
     start = _flat(parts, label, weight)
-    if label.all() or not label.any():  # the best intercept would be infinite
+    counted = label[weight > 0]
+    if counted.all() or not counted.any():  # the best intercept would be infinite
         return _law(start)
     view = _View(parts, np.where(label, 1.0, -1.0), weight)
     if len(label) > 2 * START_ROWS:

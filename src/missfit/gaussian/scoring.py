@@ -11,6 +11,7 @@ from scipy import linalg
 
 MOST_STEPS = 100
 MOST_CUTS = 30  # of a step that does not rise
+LEAST_COSINE = 1e-8  # of a way and the change of the slope, to learn from it
 LEAST_CUT, MOST_CUT = 0.1, 0.5
 # A step that is expected to gain less log-likelihood is the last. The estimates are
 # then within a tenth of a standard error, and the next step would change them by less.
@@ -68,12 +69,21 @@ class Place(NamedTuple):
         information is replaced, as Broyden, Fletcher, Goldfarb and Shanno do.
         """
         known, way, change = self.information, self.walk, self.change
-        if way is not None and change is not None and way @ change > 0:
+        if way is not None and change is not None and _is_known(way, change):
             across = known @ way
             known = known - np.outer(across, across) / (way @ across)
             known += np.outer(change, change) / (way @ change)
         factor = linalg.cho_factor(known, check_finite=False)
         return linalg.cho_solve(factor, self.slope, check_finite=False)
+
+
+def _is_known(way: Vector, change: Vector) -> bool:
+    """Whether the change of the slope tells the curvature along the way to a place.
+
+    A way and a change of the size of rounding errors may point anywhere.
+    """
+    sizes = float(np.linalg.norm(way) * np.linalg.norm(change))
+    return float(way @ change) > LEAST_COSINE * sizes
 
 
 Look = Callable[[Vector], Place]
