@@ -21,6 +21,7 @@ from hostile_tables import (
     BAD_TARGETS,
     BAD_WEIGHTS,
     DISGUISES,
+    LATER_READ_AS_MISSING,
     MAY_BE_ENCODED,
     NEVER_LATER,
     ONLY_LATER,
@@ -323,9 +324,10 @@ def _poison(rng, estimator) -> Case:
     name = names[rng.integers(len(names))]
     given = plain._replace(**{where: bad[name](getattr(plain, where))})
     story = f"{name} for {where}{', in a later chunk' if later else ''}"
-    if encodes and name in READ_AS_MISSING:
+    later_missing = where == "new" and name in LATER_READ_AS_MISSING
+    if encodes and (name in READ_AS_MISSING or later_missing):
         missing = plain._replace(**{where: with_first(getattr(plain, where), np.nan)})
-        return Case(story, estimator, given, missing)
+        return Case(story, estimator, given, missing, may_refuse=later_missing)
     fitted = plain if where == "new" or later else None
     chunks = 2 if later else 1
     return Case(story, estimator, given, None, fitted=fitted, chunks=chunks)

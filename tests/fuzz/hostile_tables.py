@@ -195,6 +195,12 @@ TABLES = {
 }
 MAY_BE_ENCODED = "date", "text", "word", "bytes"  # TableEncoder reads them
 READ_AS_MISSING = "infinity", "minus infinity", "10**400"  # with a warning
+# the same in new rows, of a column that held numbers; a column of such values is refused
+LATER_READ_AS_MISSING = (
+    "a word among objects",
+    "a date among objects",
+    "a duration among objects",
+)
 BAD_TARGETS = {
     "a masked y": lambda y: np.ma.masked_array(y, np.arange(len(y)) == 1),
     "None in y": lambda y: with_first(y.astype(object), None),
