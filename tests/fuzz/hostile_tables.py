@@ -195,7 +195,7 @@ TABLES = {
 }
 MAY_BE_ENCODED = "date", "text", "word", "bytes"  # TableEncoder reads them
 READ_AS_MISSING = "infinity", "minus infinity", "10**400"  # with a warning
-# the same in new rows, of a column that held numbers; a column of such values is refused
+# the same in new rows of a column of numbers; a column of such values is refused
 LATER_READ_AS_MISSING = (
     "a word among objects",
     "a date among objects",
