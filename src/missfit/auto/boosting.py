@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from missfit.auto.explanation import Score
 from missfit.auto.heldout import Gain, HeldOut, Table
 from missfit.auto.objective import Objective, Task
-from missfit.auto.pace import Pace, fits_at_once
-from missfit.auto.parts import FoldModel, FoldModels, Part, boosts
+from missfit.auto.pace import Pace, fits_at_once, side_by_side
+from missfit.auto.parts import FoldModel, FoldModels, Part
 from missfit.auto.rounds import WATCHED_STEPS, Examples, Growth
 from missfit.auto.stacking import Unseen, stacked
 from missfit.auto.trees import FlatTrees
@@ -331,19 +330,6 @@ def _fit_splits(table, base_estimator, splits: list[HeldOut], candidates) -> Non
     trials = side_by_side(fitted, pairs, splits[0].train.n_values if splits else 0)
     for (candidate, _), trial in zip(pairs, trials, strict=True):
         candidate.keep(trial)
-
-
-def side_by_side(
-    fitted: Callable[..., Trial], pairs: list[tuple], n_values: int
-) -> list[Trial]:
-    """Return the fits of candidates, each on one thread, to what they come with.
-
-    Side by side where they are boosting of many values: what is not boosting may have
-    threads of its own.
-    """
-    boosting = all(boosts(candidate.estimator) for candidate, _ in pairs)
-    with ThreadPoolExecutor(fits_at_once(n_values) if boosting else 1) as pool:
-        return list(pool.map(lambda pair: fitted(*pair), pairs))
 
 
 def _screened(table, base_estimator, split: HeldOut, candidates, rng, pace: Pace):

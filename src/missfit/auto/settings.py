@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from missfit.auto.boosting import (
-    SCREEN_ROWS,
-    TRIFLING_ROWS,
-    PartCandidate,
-    side_by_side,
-)
+from missfit.auto.boosting import SCREEN_ROWS, TRIFLING_ROWS, PartCandidate
 from missfit.auto.heldout import Gain, HeldOut, Table
+from missfit.auto.pace import side_by_side
 
 # The first is taken unless another clearly predicts better. Of nine settings tried on
 # four real tables none is best on all: 15 leaves lead on nhanes_sbp by .002 of R2, 31
