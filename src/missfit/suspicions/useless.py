@@ -30,7 +30,8 @@ def empties(look: Look) -> list[Suspicion]:
         return []
     names = tuple(f.name for f in found)
     most = max(len(f.known) for f in found)
-    has = "no value" if most == 0 else f"{most} values or fewer"
+    words = {0: "no value", 1: "one value or none"}
+    has = words.get(most, f"{most} values or fewer")
     are = "has" if len(names) == 1 else "have"
     return [
         Suspicion(
