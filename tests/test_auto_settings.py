@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from missfit import ConstantImputedLR
+from missfit import AutoClassifier, ConditionalImputedLogistic, ConstantImputedLR
 from missfit.auto.boosting import PartCandidate
-from missfit.auto.candidates import boosting
+from missfit.auto.candidates import Candidates, boosting, class_boosting
 from missfit.auto.heldout import Table, all_and_splits
+from missfit.auto.log_loss import LogLoss
 from missfit.auto.objective import SQUARED_ERROR
-from missfit.auto.settings import SETTINGS, set_by_a_look
+from missfit.auto.settings import CLASS_SETTINGS, SETTINGS, set_by_a_look
 
 STUMPS, TREES = {"max_leaf_nodes": 2}, {"max_leaf_nodes": 8}
 
@@ -49,3 +50,33 @@ def test_few_rows_are_not_looked_at(rng):
 def test_the_settings_are_parameters_of_the_default_boosting(setting):
     parameters = boosting().set_params(**setting).get_params()
     assert {name: parameters[name] for name in setting} == setting
+
+
+@pytest.mark.parametrize("setting", CLASS_SETTINGS)
+def test_the_settings_of_classes_are_parameters_of_their_boosting(setting):
+    parameters = class_boosting(0).set_params(**setting).get_params()
+    assert {name: parameters[name] for name in setting} == setting
+
+
+@pytest.mark.parametrize(("n_rows", "leaves"), [(2_999, 4), (3_000, 15)])
+def test_classes_of_few_rows_are_boosted_by_small_trees(rng, n_rows, leaves):
+    X = rng.standard_normal((n_rows, 2))
+    *_, flexible = AutoClassifier().candidates_for(X, X[:, 0] > 0)
+    assert flexible.max_leaf_nodes == leaves
+
+
+def class_look(rng, score):
+    """Return the leaves of trees for classes after a look at a split."""
+    X = rng.standard_normal((1_500, 3))
+    label = (score(X) + rng.logistic(size=1_500) > 0).astype(int)
+    table = Table(X, label, np.ones(1_500), None, LogLoss(2, 1e-3))
+    rows = np.arange(1_500)
+    _, splits = all_and_splits(table, [(rows[:1_000], rows[1_000:])])
+    parts = Candidates([], [class_boosting(1_500)]).for_the_parts(0, LogLoss.tasks)
+    set_by_a_look(table, ConditionalImputedLogistic(), splits[0], parts, rng)
+    return {part.estimator.max_leaf_nodes for part in parts}
+
+
+def test_a_product_of_three_features_takes_larger_trees_than_a_sum(rng):
+    assert class_look(rng, lambda X: 5 * np.sign(X.prod(axis=1))) == {15}
+    assert class_look(rng, lambda X: X.sum(axis=1)) == {4}

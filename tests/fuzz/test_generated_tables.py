@@ -1,81 +1,15 @@
 """No prediction leaves the range of y by more than ten ranges, whatever the table.
 
-For rows whose values lie in the range of the training data. The predictors are those
-that a user is offered; the paper's own ways (`ExpandedLR()`, `EMLR("reference")`,
-``alphas=(0,)``, `MICELR(bounded=False)`, ``preset="paper"``) are what they are.
-
-The long run is 5,000 tables for each linear predictor, 500 for the default and 100 for
-each network: ``pytest tests/fuzz/test_generated_tables.py -m slow -n auto``.
+For rows whose values lie in the range of the training data. The long run is 5,000
+tables for each linear predictor, 500 for the default and 100 for each network:
+``pytest tests/fuzz/test_generated_tables.py -m slow -n auto``. For 5,000 tables through
+every predictor on many cores, run ``python benchmarks/generated.py``.
 """
 
-import warnings
-
 import pytest
-from generated_tables import generated_table, ranges_outside
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
+from generated_numbers import DEFAULT, LINEAR, NETWORKS, wild
 
-from missfit import (
-    EMLR,
-    MICELR,
-    MLP,
-    AutoRegressor,
-    ConditionalImputedLR,
-    ConstantImputedLR,
-    ExpandedLR,
-    FactorizedLR,
-    NeuMiss,
-    PartialPooling,
-    PatternMixtureLR,
-    SelfMaskedLR,
-)
-
-MOST_RANGES = 10.0
 BLOCK = 100  # tables of a test: what a process takes from the others
-LINEAR = {
-    "ConstantImputedLR": ConstantImputedLR(),
-    "ConditionalImputedLR": ConditionalImputedLR(),
-    "EMLR": EMLR(),
-    "MICELR": MICELR(),
-    "FactorizedLR": FactorizedLR(),
-    "FactorizedLR order 0": FactorizedLR(order=0),
-    "ExpandedLR": ExpandedLR(min_rows=30, fallback=ConstantImputedLR(), centred=True),
-    "SelfMaskedLR": SelfMaskedLR(),
-    "PartialPooling": PartialPooling(ConditionalImputedLR()),
-    "PatternMixtureLR": PatternMixtureLR(random_state=0),
-}
-NETWORKS = {  # several seconds a table
-    "MLP": MLP(random_state=0),
-    "NeuMiss": NeuMiss(depth=3, random_state=0),
-}
-
-
-def furthest(model, seed):
-    """How far predictions leave the range of y, in ranges; None if rows are refused."""
-    table = generated_table(seed)
-    model, weights, X, y = clone(model), {}, table.X, table.y
-    if table.weight is not None and has_fit_parameter(model, "sample_weight"):
-        weights, counted = {"sample_weight": table.weight}, table.weight > 0
-        X, y = X[counted], y[counted]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rare patterns, few steps: the point of it
-        try:
-            model.fit(table.X, table.y, **weights)
-        except ValueError as error:
-            if "fewer than the" in str(error) or "no split" in str(error):
-                return None  # too few rows for the folds of the cross-validation
-            raise
-        return max(ranges_outside(model.predict(rows), y) for rows in (X, table.new))
-
-
-def wild(model, seeds):
-    """List the seeds whose predictions go wild, with how far and with their columns."""
-    found = []
-    for seed in seeds:
-        far = furthest(model, seed)
-        if far is not None and far > MOST_RANGES:
-            found.append((seed, far, generated_table(seed).kinds))
-    return found
 
 
 @pytest.mark.parametrize("name", ["ConstantImputedLR", "ConditionalImputedLR", "EMLR"])
@@ -94,7 +28,7 @@ def test_predictions_stay_near_the_range_of_y_on_5000_tables(name, block):
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(25))
 def test_predictions_of_the_default_stay_near_the_range_of_y(block):
-    default = AutoRegressor(random_state=0)
+    default = DEFAULT["AutoRegressor"]
     assert not wild(default, range(block * 20, (block + 1) * 20))
 
 

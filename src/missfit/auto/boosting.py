@@ -107,6 +107,8 @@ class PartCandidate:
         _, base, rows = self.tests[0]
         unseen = Unseen(table, rows, base)
         gain = self.judge(unseen, self.additions())
+        if n_train <= table.objective.few_rows:
+            return True
         if n_train <= SCREEN_ROWS:
             least = 0.0 if n_train < TRIFLING_ROWS else HOPEFUL
             return gain.wins(max(least, table.objective.sure) if dear else least)
@@ -275,7 +277,7 @@ def fit_parts(
     left = [x for x in left if x.is_hopeful(table, n_train, dear)]
     if not left:
         return nothing
-    if n_train >= TRIFLING_ROWS:
+    if n_train >= max(TRIFLING_ROWS, table.objective.few_rows):
         left = _useful_together(table, left)
     if _has_time(left, splits, pace.deadline):
         _fit_splits(table, base_estimator, splits[1:], left)

@@ -16,7 +16,7 @@ from missfit.auto.boosting import PartCandidate
 from missfit.auto.heldout import Training, seeded
 from missfit.auto.objective import Objective, Task
 from missfit.auto.race import Candidate, Scout
-from missfit.auto.settings import SETTINGS
+from missfit.auto.settings import CLASS_SETTINGS, FEW_CLASS_ROWS, SETTINGS
 from missfit.auto.some_columns import telling_columns
 from missfit.estimators.conditional_imputed_logistic import (
     ConditionalImputedLogistic,
@@ -146,7 +146,8 @@ def boosting() -> HistGradientBoostingRegressor:
 
 def _settings(model: Any) -> Sequence[dict[str, Any]]:
     """Return the settings to choose from, of the default; none of another."""
-    return SETTINGS if repr(model) == repr(boosting()) else ()
+    defaults = (boosting(), SETTINGS), (class_boosting(0), CLASS_SETTINGS)
+    return next((found for one, found in defaults if repr(one) == repr(model)), ())
 
 
 def default_classifiers(moments: PatternMoments) -> list[Any]:
@@ -165,15 +166,14 @@ def default_classifiers(moments: PatternMoments) -> list[Any]:
             linear.append(PatternProbit(SelfMaskedLR()))
     if len(moments) > 1 and d <= MAX_MIXED and n >= MIXED_ROWS * d:
         linear.append(PatternProbit(PatternMixtureLR(random_state=0)))
-    return [*linear, class_boosting()]
+    return [*linear, class_boosting(n)]
 
 
-def class_boosting() -> HistGradientBoostingClassifier:
-    """Gradient boosting of classes for the flexible parts."""
+def class_boosting(n_rows: float) -> HistGradientBoostingClassifier:
+    """Gradient boosting of classes for the flexible parts, for so many rows."""
     no: Any = False
-    return HistGradientBoostingClassifier(
-        learning_rate=0.05, max_leaf_nodes=15, early_stopping=no
-    )
+    setting = CLASS_SETTINGS[0 if n_rows < FEW_CLASS_ROWS else -1]
+    return HistGradientBoostingClassifier(early_stopping=no, **setting)
 
 
 def scout_of(candidate: Any, reference: Any) -> Scout | None:

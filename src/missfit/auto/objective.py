@@ -77,6 +77,8 @@ class Objective(ABC):
     sure : float
         Paired standard errors that a part must gain on the first split beside a base
         that is dear, to be fitted to the others.
+    few_rows : int
+        Training rows up to which no part is given up after the first split alone.
     shrinks : bool
         Whether the weights of the parts are shrunk by the evidence for them.
     has_law_of_risk : bool
@@ -90,6 +92,7 @@ class Objective(ABC):
     earned: ClassVar[float]
     has_law_of_risk: ClassVar[bool]
     sure: ClassVar[float] = 0.0
+    few_rows: ClassVar[int] = 0
     shrinks: ClassVar[bool] = False
 
     @abstractmethod
