@@ -54,6 +54,14 @@ def test_weights_stay_between_0_and_1_for_three_classes_too(rng):
     assert found == pytest.approx(best.x, abs=1e-3)
 
 
+def test_parts_take_no_more_than_the_whole_weight_of_the_base(rng):
+    # a base that says the opposite of the truth, and two parts that say nothing
+    truth = rng.normal(size=500)
+    y = (truth > 0).astype(int)
+    found = TWO.weights(y, -truth, [truth, truth], np.ones(500))
+    assert found.sum() == pytest.approx(1, abs=1e-9)
+
+
 @pytest.mark.parametrize("shares", [[0.9, 0.1], [0.7, 0.28, 0.02]])
 def test_with_the_offset_mean_probabilities_are_the_shares_of_classes(shares, rng):
     objective = {2: TWO, 3: THREE}[len(shares)]

@@ -17,6 +17,11 @@ def test_probabilities_are_no_worse_than_the_shares_of_the_classes(name):
     assert faults(LINEAR[name], [*range(12), 45, 79]) == {}
 
 
+def test_the_default_does_not_turn_its_base_round():
+    # two parts that said nothing, each with a weight of one, left the base minus one
+    assert faults(SLOW["AutoClassifier"][0], [1335, 4521]) == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
 @pytest.mark.parametrize("name", LINEAR)

@@ -33,8 +33,9 @@ class AutoClassifier(AutoPredictor, NanClassifier):
            logit(x) = base(x) + u (boosted_with_base(x) - base(x))
                               + v (boosted(x) - base(x))
 
-       come from the same held-out rows (the least log-loss, u and v in [0, 1]); each
-       part must lower their log-loss by half a standard error, or it is left out.
+       come from the same held-out rows (the least log-loss with u, v >= 0 and
+       u + v <= 1); each part must lower their log-loss by half a standard error, or it
+       is left out.
        Beside parts a number for each class is added to its logit, so that its mean
        probability on the held-out rows is nearly its share: a mean of logits says too
        little of a rare class.

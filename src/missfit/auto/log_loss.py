@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import LinearConstraint, minimize
 from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, is_classifier
 
@@ -143,7 +143,12 @@ class LogLoss(Objective):
     def weights(
         self, y: NDArray, base: NDArray, additions: list[NDArray], weight: NDArray
     ) -> NDArray[np.float64]:
-        """Return the weights of the least log-loss, by quasi-Newton steps (L-BFGS)."""
+        """Return the weights of the least log-loss, which sum to at most one.
+
+        An addition is what a part says instead of the base, so that the base is left
+        with a weight of one less their sum, and none below zero: two parts that say
+        next to nothing, each at a weight of one, would turn the base round.
+        """
         share = weight / weight.sum()
         of_row = indicators(y, self.n_classes)
 
@@ -153,10 +158,16 @@ class LogLoss(Objective):
             slope = [share @ _of_rows(error * addition) for addition in additions]
             return float(share @ self.losses(y, guess)), np.array(slope)
 
-        start = np.full(len(additions), 0.5)
-        bounds = [(0.0, 1.0)] * len(additions)
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-        return np.asarray(found.x)
+        found = minimize(
+            loss,
+            np.full(len(additions), 0.5 / len(additions)),
+            jac=True,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * len(additions),
+            constraints=LinearConstraint(np.ones(len(additions)), -np.inf, 1.0),
+            options={"ftol": 1e-9},
+        )
+        return np.clip(found.x, 0.0, 1.0)
 
     def offset(self, y: NDArray, guess: NDArray, weight: NDArray) -> Any:
         """Return b, one for each logit, of the least log-loss of the guesses g + b.
