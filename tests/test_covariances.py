@@ -12,6 +12,7 @@ from missfit.gaussian.covariances import (
     inverse_of_triangular,
     log_of_positive,
     power_of_e,
+    precision_of,
     regression_slopes,
     set_apart,
 )
@@ -63,6 +64,18 @@ def test_columns_set_apart_are_independent_of_variance_one(rng):
 
 
 # swept all at once, by factors all at once, by LAPACK one by one
+def test_a_precision_is_numpys_inverse_and_positive_where_that_is_not(rng):
+    cov = random_cov(rng, 6)
+    np.testing.assert_allclose(precision_of(cov), linalg.inv(cov), rtol=1e-9)
+    saved = 0
+    for _ in range(50):
+        vectors = linalg.qr(rng.standard_normal((6, 6)))[0]
+        cov = (vectors * [1e-10, 1e-9, 1, 1e3, 1e6, 1e7]) @ vectors.T
+        saved += linalg.eigvalsh(np.linalg.inv(cov))[0] <= 0
+        linalg.cholesky(precision_of(cov))  # raises where it is not positive
+    assert saved > 10
+
+
 @pytest.mark.parametrize(("n", "size"), [(SWEPT_MATRICES, 5), (3, 5), (3, LARGE + 8)])
 def test_inverses_of_a_batch_are_numpys(rng, n, size):
     stack = np.stack([random_cov(rng, size) for _ in range(2 * n)])

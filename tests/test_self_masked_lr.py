@@ -338,3 +338,17 @@ def test_a_part_of_all_rows_expects_what_all_expect_of_the_same_sites():
     whole.take_sites(data, 1)
     for ours, theirs in zip(whole.expect(law), data.expect(law), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore")  # it does not converge, which is the point
+def test_four_rows_of_three_targets_have_a_finite_fit():
+    # EM ran to variances from 3e-10 to 1e7, whose inverse was no precision any more
+    nan = np.nan
+    X = [
+        [nan, nan, nan, 1.31e-4, nan],
+        [nan, nan, 1000, -2.35e-3, nan],
+        [nan, nan, 0, nan, 903],
+        [nan, 998.6, 1000, nan, nan],
+    ]
+    y = np.eye(3)[[0, 2, 0, 1]]
+    assert np.isfinite(SelfMaskedLR().fit(X, y).predict(X)).all()

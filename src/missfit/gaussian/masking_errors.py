@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from missfit.gaussian.covariances import precision_of
 from missfit.gaussian.probit import inverse_mills
 from missfit.gaussian.self_masking import (
     RowBlock,
@@ -49,7 +50,7 @@ def curve_covariance(
 
 def _information(data: RowData, law: SelfMaskedLaw, upper, free):
     """Return the sum of s s' over the rows, s their scores."""
-    precision = np.linalg.inv(law.cov)
+    precision = precision_of(law.cov)
 
     def scores(block: RowBlock) -> NDArray[np.float64]:
         parts = _row_scores(block, law, precision, upper, free)

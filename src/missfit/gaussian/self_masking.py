@@ -22,6 +22,7 @@ from missfit.gaussian.covariances import (
     inverse_of_positive,
     log_of_positive,
     power_of_e,
+    precision_of,
     regression_slopes,
 )
 from missfit.gaussian.em import ExpectedMoments, PenalisedGaussian
@@ -100,8 +101,7 @@ class RowData:
 
     def expect(self, law: SelfMaskedLaw) -> SelfMaskedExpectation:
         """Return the expected sums, and move every row's sites one step."""
-        precision = np.linalg.inv(law.cov)
-        precision = (precision + precision.T) / 2
+        precision = precision_of(law.cov)
 
         def work(block: RowBlock) -> SelfMaskedExpectation:
             return _expect_block(block, law, precision, self.d)
