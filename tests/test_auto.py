@@ -312,6 +312,29 @@ def test_a_candidate_that_fails_does_not_stop_the_others(rng):
 # --- inputs -------------------------------------------------------------------------
 
 
+class FailsOnAllRows(ConditionalImputedLR):
+    """It fits the rows of every split, and not all of them."""
+
+    def _fit_given(self, start, moments, near=None):
+        if moments.count.sum() in (400, 2_400):
+            raise np.linalg.LinAlgError("singular matrix")
+        super()._fit_given(start, moments, near)
+
+
+@pytest.mark.parametrize("n", [400, 2_400], ids=["few", "many"])
+def test_a_winner_that_cannot_be_fitted_to_all_rows_leaves_the_reference(n, rng):
+    X = rng.normal(size=(n, 3))
+    X[rng.random(n) < 0.5, 0] = np.nan
+    shift = 3 * np.isnan(X[:, 0])  # which only the indicators tell
+    y = X[:, 1] + shift + rng.normal(size=n)
+    model = AutoRegressor(candidates=[EMLR(), FailsOnAllRows()], random_state=0)
+    said = model.fit(X, y).explain()
+    assert said.choice == "EMLR"
+    assert type(model.base_) is EMLR
+    assert np.var(y - model.predict(X)) < np.var(y)
+    assert "failed on all rows: singular matrix" in str(said)
+
+
 @pytest.mark.parametrize("n", [1, 2, 9, 12])
 def test_few_rows(n, rng):
     X, y = rows(rng, n=n)

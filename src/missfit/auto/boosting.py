@@ -216,6 +216,11 @@ class Parts(NamedTuple):
     objective: Objective
     offset: Any = 0.0  # added to the guesses of all rows
 
+    @classmethod
+    def none(cls, objective: Objective) -> Parts:
+        """Return what comes of it where no part is kept."""
+        return cls([], None, np.nan, objective)
+
     def score(self, candidate: PartCandidate, base_score: float) -> Score:
         """Return a candidate's line of the table of candidates, given the base's score.
 
@@ -263,7 +268,7 @@ def fit_parts(
 
     The pace says how far boosting comes, where time is limited.
     """
-    nothing = Parts([], None, np.nan, table.objective)
+    nothing = Parts.none(table.objective)
     if not candidates or not splits:
         return nothing
     pace = pace or Pace(0.0, np.inf)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missfit.auto.affordable import affordable, said_before
 from missfit.auto.averaging import averaged
-from missfit.auto.boosting import fit_parts
+from missfit.auto.boosting import Parts, fit_parts
 from missfit.auto.candidates import Candidates, candidates_of
 from missfit.auto.clock import Clock
 from missfit.auto.explanation import Explanation, Score
@@ -26,16 +25,12 @@ from missfit.auto.heldout import Table, all_and_splits, counted_rows, row_splits
 from missfit.auto.objective import Objective
 from missfit.auto.pace import pace_of
 from missfit.auto.parts import Part
-from missfit.auto.race import Race
+from missfit.auto.race import FAILURES, Candidate, Race
 from missfit.auto.reasons import Outcome, sum_of_parts
 from missfit.auto.settings import LOOK_WORK, set_by_a_look
 from missfit.estimators.base import NanEstimator
-from missfit.moments.blas_threads import ONE_BLAS_THREAD
+from missfit.moments.blas_threads import blas_threads_for
 from missfit.moments.pattern_moments import PatternMoments
-
-# Columns up to which BLAS uses one thread. With two, AutoRegressor takes 20 s instead
-# of 5 on 300 x 200, AutoClassifier 11 s instead of 5 on 75,000 x 10.
-WIDE = 300
 
 
 class AutoPredictor(NanEstimator):
@@ -64,42 +59,56 @@ class AutoPredictor(NanEstimator):
 
     def _choose(self, table: Table, clock: Clock) -> None:
         """Choose by the rows of a table, and fit what is chosen."""
-        is_wide = table.X.shape[1] > WIDE
-        with contextlib.nullcontext() if is_wide else ONE_BLAS_THREAD:
+        with blas_threads_for(table.X.shape[1]):
             self._choose_and_fit(table, clock)
 
     def _choose_and_fit(self, table: Table, clock: Clock) -> None:
-        seed, deadline = self._seed(), clock.deadline
+        seed = self._seed()
         with clock.stage("reading the rows"):
             table, pairs = counted_rows(table, self.cv, seed)
             whole, splits = all_and_splits(table, pairs)
             candidates = self._candidates(table, whole.moments)
             candidates = self._affordable(candidates, whole.moments, len(splits) + 1)
         with clock.stage("the linear candidates"):
-            race = Race(candidates.for_the_race(seed), table, deadline)
+            race = Race(candidates.for_the_race(seed), table, clock.deadline)
             picked = race.run(splits)
             winner = averaged(race, splits) or picked
-        flexible = candidates.for_the_parts(seed, table.objective.tasks)
-        with clock.stage("the flexible parts"):
-            deadline -= race.final_seconds(winner)
-            rng = np.random.default_rng(seed)
-            pace = pace_of(table, splits[0], flexible, deadline) if splits else None
-            if pace and pace.allows(LOOK_WORK):
-                set_by_a_look(table, winner.estimator, splits[0], flexible, rng)
-            parts = fit_parts(table, winner.estimator, splits, flexible, rng, pace)
-        with clock.stage("the fit to all rows"):
-            self.base_ = whole.fit(winner.estimator)
-            self.parts_, self._offset_ = parts.kept, parts.offset
-            n_rounds = sum(part.rounds for part in parts.kept)
-            if are_forward(pairs) and pace and pace.allows(n_rounds):
-                self.parts_ = fitted_to_all(
-                    parts.kept, flexible, whole, winner.estimator
-                )
+
+        def built_on(base: Candidate) -> Outcome:
+            flexible = candidates.for_the_parts(seed, table.objective.tasks)
+            nothing = Parts.none(table.objective)
+            outcome = Outcome(whole, splits, race, base, flexible, nothing)
+            return self._fit_all(outcome, clock, seed, are_forward(pairs))
+
+        try:
+            outcome = built_on(winner)
+        except FAILURES as failure:  # what fits the rows of a split may not fit all
+            outcome = built_on(race.instead_of(winner, failure))
         with clock.stage("this explanation"):
-            outcome = Outcome(whole, splits, race, winner, flexible, parts)
             explanation = outcome.explanation(self._feature_names(), clock.left())
         self._explanation_ = replace(explanation, seconds=clock.seconds)
         self.scores_ = explanation.candidates
+
+    def _fit_all(
+        self, found: Outcome, clock: Clock, seed: int, are_forward: bool
+    ) -> Outcome:
+        """Fit the parts beside a base, and the base to all rows."""
+        whole, splits, flexible = found.whole, found.splits, found.part_candidates
+        table, base = whole.table, found.winner.estimator
+        with clock.stage("the flexible parts"):
+            deadline = clock.deadline - found.race.final_seconds(found.winner)
+            rng = np.random.default_rng(seed)
+            pace = pace_of(table, splits[0], flexible, deadline) if splits else None
+            if pace and pace.allows(LOOK_WORK):
+                set_by_a_look(table, base, splits[0], flexible, rng)
+            parts = fit_parts(table, base, splits, flexible, rng, pace)
+        with clock.stage("the fit to all rows"):
+            self.base_ = whole.fit(base)
+            self.parts_, self._offset_ = parts.kept, parts.offset
+            n_rounds = sum(part.rounds for part in parts.kept)
+            if are_forward and pace and pace.allows(n_rounds):
+                self.parts_ = fitted_to_all(parts.kept, flexible, whole, base)
+        return found._replace(parts=parts)
 
     def candidates_for(self, X: Any, y: Any = None, sample_weight: Any = None) -> list:
         """Return what `fit` would try on these rows, without fitting anything.

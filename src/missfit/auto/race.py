@@ -28,6 +28,10 @@ PLAIN, DEAR = 4.0, 18.0
 SLIGHT = 0.1  # paired standard errors ahead of the reference, to stay in the race
 
 
+# What a fit of a candidate may end in, without an end of the race.
+FAILURES = (ValueError, np.linalg.LinAlgError, FloatingPointError)
+
+
 class Scout(NamedTuple):
     """A cheaper model of a candidate's kind, sent ahead where rows are many.
 
@@ -70,7 +74,7 @@ class Candidate:
                 guess = table.objective.guess(model, table.X[test])
             else:
                 guess = train.guess(self.estimator, test)
-        except (ValueError, np.linalg.LinAlgError, FloatingPointError) as reason:
+        except FAILURES as reason:
             self.out = f"failed: {reason}"
         else:
             self.model = model
@@ -118,6 +122,15 @@ class Race:
                 if sum(not candidate.out for candidate in begun) <= 1:
                     break
         return self.winner()
+
+    def instead_of(self, winner: Candidate, failure: Exception) -> Candidate:
+        """Return the reference, where the winner could not be fitted to all rows."""
+        if winner is self.reference:
+            raise failure
+        winner.out = f"failed on all rows: {failure}"
+        for candidate in self.candidates:
+            candidate.weight = None
+        return self.reference
 
     def _run(self, candidate: Candidate, split: HeldOut) -> None:
         """Run a candidate on a split, unless time or what is known speaks against."""

@@ -25,7 +25,15 @@ from missfit.estimators.ridge_logit import (
     best_ridge,
     ridge_logit,
 )
-from missfit.gaussian.conditional import ScaledGaussian, condition, regression_maps
+from missfit.gaussian.completion import PrecisionLaw, complete
+from missfit.gaussian.conditional import (
+    ScaledGaussian,
+    condition,
+    is_far_from_singular,
+    is_worth_inverting,
+    regression_maps,
+)
+from missfit.gaussian.pattern_chunks import chunks_of_rows
 from missfit.moments.blocks import blocks
 from missfit.moments.patterns import group_rows
 from missfit.moments.rare_values import hardly_observed, held_rows, rarer_side
@@ -160,6 +168,9 @@ def imputed(X: NDArray[np.float64], law: ScaledGaussian):
     order, index = groups.order, groups.pattern_of_row()
     values = (X - law.shift) / law.scale
     d = X.shape[1]
+    if is_worth_inverting(groups.patterns) and is_far_from_singular(law.cov):
+        _fill_by_precision(values, law)
+        return values, index, groups.patterns
     first = 0
     for block in blocks(len(groups.patterns), d * d):
         slope, _ = condition(law.cov, groups.patterns[block])
@@ -169,6 +180,13 @@ def imputed(X: NDArray[np.float64], law: ScaledGaussian):
         impute(values, here, local, groups.patterns[block], slope, law.mean)
         first = last
     return values, index, groups.patterns
+
+
+def _fill_by_precision(values: NDArray[np.float64], law: ScaledGaussian) -> None:
+    """Fill rows in place; each pattern costs the block that it misses."""
+    precision = PrecisionLaw.of_cov(law.cov)
+    for chunk, rows in chunks_of_rows(values, np.ones(len(values))):
+        values[rows] = complete(chunk, law.mean, precision).filled + law.mean
 
 
 class _Design(NamedTuple):

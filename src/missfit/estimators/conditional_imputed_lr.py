@@ -280,7 +280,7 @@ def _design_moments(
     h = k - d
     shapes = (d + t, (d + t, d + t), h, (d + t, h), (h, h))
     total = [np.zeros(shape) for shape in shapes]
-    for parts in data.each_chunk(sums):
+    for parts in map(sums, data.chunks):
         for whole, part in zip(total, parts, strict=True):
             whole += part
     first, second = np.empty(k + t), np.empty((k + t, k + t))

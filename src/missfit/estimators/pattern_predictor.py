@@ -23,6 +23,7 @@ from missfit.estimators.moment_splits import (
 )
 from missfit.estimators.splits import NO_FOLDS, n_folds_in_turn, no_split
 from missfit.estimators.streams import fold_moments
+from missfit.moments.blas_threads import blas_threads_for
 from missfit.moments.maps import AffineMaps
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import PatternGroups, group_rows
@@ -283,10 +284,11 @@ class PatternPredictor(NanRegressor):
         self, moments: PatternMoments, splits: list[Split], near: Any = None
     ) -> None:
         """Fit to moments and, where a strength is chosen, the splits to choose by."""
-        if near is None:
-            self._fit_moments(moments, splits)
-        else:
-            self._fit_near(near, moments, splits)
+        with blas_threads_for(moments.n_features):
+            if near is None:
+                self._fit_moments(moments, splits)
+            else:
+                self._fit_near(near, moments, splits)
         self.patterns_ = moments.patterns
         self.pattern_count_ = moments.count
 

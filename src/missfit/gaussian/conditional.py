@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
-from missfit.gaussian.covariances import LARGE, inverse_of_positive
+from missfit.gaussian.covariances import (
+    LARGE,
+    inverse_of_positive,
+    solution_of_positive,
+)
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 
@@ -59,7 +62,7 @@ def conditional_covariance(
     Of many features each pattern then costs the block that it misses, as Var(X_u | X_o)
     = Omega_uu^-1, unless the covariance is too near a singular one.
     """
-    if len(cov) < WIDE or np.linalg.eigvalsh(cov)[0] < LEAST_EIGENVALUE:
+    if len(cov) < WIDE or not is_far_from_singular(cov):
         return lambda patterns: condition(cov, patterns)[1]
     precision = np.linalg.inv(cov)
 
@@ -145,7 +148,7 @@ def regression_maps(
     maps = AffineMaps(patterns, np.empty(shape), np.empty((*shape, d)), variance)
     shift, scale, mean, cov = law
     maps_of = conditional_maps
-    if _is_worth_inverting(patterns):
+    if is_worth_inverting(patterns):
         maps_of = maps_by_precision
     for block in blocks(len(patterns), d * d if maps_of is conditional_maps else d):
         for k in range(t):
@@ -157,7 +160,13 @@ def regression_maps(
     return maps
 
 
-def _is_worth_inverting(patterns: NDArray[np.bool_]) -> bool:
+def is_far_from_singular(cov: NDArray[np.float64]) -> bool:
+    """Whether the inverse of a covariance in standard units is exact enough."""
+    return bool(np.linalg.eigvalsh(cov)[0] >= LEAST_EIGENVALUE)
+
+
+def is_worth_inverting(patterns: NDArray[np.bool_]) -> bool:
+    """Whether it pays to invert the covariance once, and a block for each pattern."""
     n_patterns, d = patterns.shape
     wide = d >= WIDE and n_patterns >= WORTH_INVERTING
     many = d >= LESS_WIDE and n_patterns >= MANY_PATTERNS
@@ -177,7 +186,7 @@ def maps_by_precision(
     costs the block that it misses (1,000 rows that miss a fifth of 200 features .06 s,
     not .4). A covariance too near a singular one is left to `conditional_maps`.
     """
-    if np.linalg.eigvalsh(cov)[0] < LEAST_EIGENVALUE:
+    if not is_far_from_singular(cov):
         return conditional_maps(mean, cov, beta0, beta, patterns)
     precision = np.linalg.inv(cov)
     weight, n_missing = np.zeros(patterns.shape), patterns.sum(axis=1)
@@ -195,10 +204,7 @@ def _pulls(precision: NDArray, mis: NDArray[np.intp], beta: NDArray) -> NDArray:
     u = mis.shape[1]
     if u >= LARGE:
         return np.array(
-            [
-                linalg.cho_solve(linalg.cho_factor(precision[np.ix_(at, at)]), beta[at])
-                for at in mis
-            ]
+            [solution_of_positive(precision[at[:, None], at], beta[at]) for at in mis]
         )
     found = np.empty(mis.shape)
     for some in blocks(len(mis), u * u):

@@ -89,6 +89,8 @@ def expected_given_mask(
 
 def spread_features(found: ExpectedFeatures, columns: NDArray, d: int):
     """Return the same among ``d`` features, of which these were the columns."""
+    if len(columns) == d:
+        return found
     mean = np.zeros((len(found.mean), d))
     mean[:, columns] = found.mean
     cov = np.zeros((len(found.cov), d, d))

@@ -241,7 +241,7 @@ def _design(data: GaussianData, alone: GaussianFit):
         np.zeros_like(alone.cov),
         0.0,
     )
-    for part in data.each_chunk(sums):
+    for part in map(sums, data.chunks):
         first += part[0]
         second += part[1]
         spread += part[2]

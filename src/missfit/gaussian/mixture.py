@@ -176,7 +176,7 @@ def e_step(
         sums = completed_sums(chunk, completion, weight)
         return weight @ chunk.count, weight.sum(axis=-1), *sums, total, weight
 
-    *sums, weights = zip(*data.map_chunks(expect), strict=True)
+    *sums, weights = zip(*map(expect, data.chunks), strict=True)
     n_rows, n_patterns, first, second, total = (np.sum(s, axis=0) for s in sums)
     second = (second + second.swapaxes(-1, -2)) / 2
     return MixtureExpectation(

@@ -171,7 +171,7 @@ def _imputed_means(few: GaussianData, one: GaussianFit):
         total = chunk.sum_rows(complete(chunk, one.mean, law).filled)
         return total / chunk.count[:, None] + one.mean, np.sqrt(chunk.count)
 
-    points, weight = zip(*few.map_chunks(impute), strict=True)
+    points, weight = zip(*map(impute, few.chunks), strict=True)
     # in an order that does not depend on how a pattern is kept: a weight of 2 is then
     # a row twice for the draws among them too
     return few.in_table_order(list(points)), few.in_table_order(list(weight))

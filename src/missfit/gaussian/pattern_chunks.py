@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.moments.blocks import n_threads
 from missfit.moments.column_scales import ColumnScales, column_scales
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import group_rows
 from missfit.moments.rare_values import hardly_observed
 
-# With fewer patterns, threads wait for each other more than they work: set when the
-# linear candidates of AutoRegressor were timed on tables of 75,000 rows (2 to 9 s).
-THREADED_PATTERNS = 8192
 CHUNK_DOUBLES = 2**18  # 2 MB: the matrices of a chunk of patterns stay in the cache
 # Covariances of all columns that the matrices of a chunk fill at least. Every chunk
 # adds a few to the sums of all chunks: with 1,000 columns, where 2 MB hold a pattern or
@@ -145,8 +140,6 @@ class GaussianData:
         d = moments.n_features
         self.varies[:d] &= ~hardly_observed(scales.count[:d], self.n_rows)
         self.chunks = list(self._lay_out(moments))
-        n_workers = n_threads() if len(moments) >= THREADED_PATTERNS else 1
-        self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
     def _lay_out(self, moments: PatternMoments) -> Iterator[PatternChunk]:
         k, kept = self.n_columns, _Kept.of(moments)
@@ -189,15 +182,6 @@ class GaussianData:
         out = np.empty_like(joined)
         out[np.concatenate([chunk.index for chunk in self.chunks])] = joined
         return out
-
-    def map_chunks(self, work: Callable[[PatternChunk], Any]) -> list[Any]:
-        """Return ``work`` of every chunk, in the order of the chunks."""
-        return list(self.each_chunk(work))
-
-    def each_chunk(self, work: Callable[[PatternChunk], Any]) -> Iterator[Any]:
-        """Yield ``work`` of every chunk, in the order of the chunks."""
-        # numpy's linear algebra lets go of the interpreter lock
-        return iter((self._pool.map if self._pool else map)(work, self.chunks))
 
 
 class _Kept(NamedTuple):

@@ -9,7 +9,6 @@ row by row, since sites differ between the rows of a pattern.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from missfit.gaussian.covariances import (
 )
 from missfit.gaussian.em import ExpectedMoments, PenalisedGaussian
 from missfit.gaussian.probit import ProbitFactor, inverse_mills, probit_factor
-from missfit.moments.blocks import blocks, n_threads
+from missfit.moments.blocks import blocks
 
 # Of the site updates, all coordinates of a row at once: the value of a prototype that
 # converged with many features. No other is on record.
@@ -78,8 +77,6 @@ class RowData:
         self.n_rows = float(weight.sum())
         self.blocks = list(_row_blocks(points, weight))
         self.observed = ObservedValues.of(points[:, :d], weight)
-        n_workers = min(len(self.blocks), n_threads())
-        self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
 
     def every(self, step: int) -> RowData:
         """Return one row in ``step``, in the order of the blocks."""
@@ -103,11 +100,9 @@ class RowData:
         """Return the expected sums, and move every row's sites one step."""
         precision = precision_of(law.cov)
 
-        def work(block: RowBlock) -> SelfMaskedExpectation:
-            return _expect_block(block, law, precision, self.d)
-
-        # numpy's linear algebra lets go of the interpreter lock
-        parts = list((self._pool.map if self._pool else map)(work, self.blocks))
+        # one after another: with two threads on two cores, fits of 500 to 75,000 rows
+        # and 10 to 60 features took 1.0 to 1.5 times as long
+        parts = [_expect_block(part, law, precision, self.d) for part in self.blocks]
         first, second, *curves = (
             np.sum(each, axis=0) for each in zip(*parts, strict=True)
         )
