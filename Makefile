@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 WHEEL := .venv-wheel
-SPEEDS := moments linear networks scale
-CSV ?= # real tables for `make bench`: numbers, with the target in the last column
+# real tables for `make bench`: numbers, with the target, or classes, in the last column
+CSV ?=
+CLASSES ?=
 
 .PHONY: run test test-slow test-oldest lint bench docs dist release-check browser clean
 
@@ -41,11 +42,8 @@ lint: $(INSTALLED)
 	$(BIN)/codespell
 
 bench: $(INSTALLED)
-	for name in $(SPEEDS); do \
-	  $(BIN)/python benchmarks/header.py && $(BIN)/python benchmarks/$$name.py || exit 1; \
-	done
-	$(BIN)/python benchmarks/auto.py $(if $(strip $(CSV)),--tables $(CSV))
-	$(if $(strip $(CSV)),$(BIN)/python benchmarks/tables.py $(CSV))
+	$(BIN)/python benchmarks/every.py $(if $(strip $(CSV)),--tables $(CSV)) \
+	  $(if $(strip $(CLASSES)),--classes $(CLASSES))
 
 browser: # for the tests that open a report as a reader would
 	apt-get install --yes --quiet chromium

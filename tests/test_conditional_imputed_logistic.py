@@ -5,9 +5,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conftest import hide, random_cov
 from laws import small_law
 from missfit import ConditionalImputedLogistic
 from missfit.bayes import BayesClassifier
+from missfit.estimators.conditional_imputed_logistic import imputed
+from missfit.gaussian.conditional import ScaledGaussian
 from missfit.simulate import Probit, published
 from test_pattern_classifier import excess
 
@@ -26,6 +29,21 @@ def test_with_complete_rows_it_is_logistic_regression_on_standard_columns(rng):
     np.testing.assert_allclose(
         ours.predict_proba(X), theirs.predict_proba(standard), atol=1e-3
     )
+
+
+@pytest.mark.parametrize("d", [10, 80], ids=["by slopes", "by the precision"])
+def test_rows_are_filled_by_their_conditional_expectation(d, rng):
+    cov = random_cov(rng, d)
+    law = ScaledGaussian(rng.normal(size=d), np.full(d, 2.0), rng.normal(size=d), cov)
+    X = hide(rng, rng.normal(size=(40, d)), 0.3)
+    filled, _, _ = imputed(X, law)
+    z = (X - law.shift) / law.scale
+    for row, found in zip(z, filled, strict=True):
+        u, o = np.isnan(row), ~np.isnan(row)
+        slopes = cov[np.ix_(u, o)] @ np.linalg.inv(cov[np.ix_(o, o)])
+        np.testing.assert_allclose(found[o], row[o], atol=1e-12)
+        expected = law.mean[u] + slopes @ (row[o] - law.mean[o])
+        np.testing.assert_allclose(found[u], expected, atol=1e-8)
 
 
 def test_it_is_near_the_bayes_classifier_and_kappa_helps():
