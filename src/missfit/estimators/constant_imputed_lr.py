@@ -17,6 +17,11 @@ from missfit.moments.ridge import pseudo_rows, ridge_path
 
 ENOUGH_ROWS = 3.0  # for each column, from which on it is least squares
 ENOUGH_VALUES = 5.0  # likewise, observed values of a feature
+# The slope of a feature that misses a few values is held by so much of what holds its
+# indicator. Two features that are the same differ only where one of them is missing:
+# without it the slope of their difference follows these rows, and one of 5,000 tables
+# of 3 to 200 rows is predicted 23 ranges of y outside of its range; with it, .6.
+SLOPE_SHARE = 0.1
 
 
 class ConstantImputedLR(PatternPredictor):
@@ -50,8 +55,9 @@ class ConstantImputedLR(PatternPredictor):
     (M, X), or than 5 observed values of a feature, are held by a ridge: least squares
     goes wild there. So is the coefficient of an indicator that rests on fewer than 20
     rows, of the feature missing or observed: by 10 pseudo-rows without an effect, fewer
-    with more rows. The values of a feature are ignored where less than one row in ten,
-    and fewer than 10 + d of them, observe it.
+    with more rows; and the slope of the feature by a tenth of them. The values of a
+    feature are ignored where less than one row in ten, and fewer than 10 + d of them,
+    observe it.
 
     Examples
     --------
@@ -111,15 +117,16 @@ def _hold(n_rows: float, n_observed, spread) -> NDArray[np.float64]:
     """Ridge of each column of (M, X), where rows are too few for least squares.
 
     `pseudo_rows` for all below 3 rows a column, up to one more for a feature with fewer
-    than 5 observed values, and `held_rows` for an indicator. Least squares goes through
-    all rows there, and in 1 % of tables of 3 to 200 rows more than 10 ranges of y
-    beyond between them.
+    than 5 observed values, and `held_rows` for an indicator and, a tenth of them, for
+    the slope beside it. Least squares goes through all rows there, and in 1 % of tables
+    of 3 to 200 rows more than 10 ranges of y beyond between them.
     """
     n_columns = int(np.isfinite(spread).sum())
     few = np.maximum(0.0, 1 - n_observed / ENOUGH_VALUES)
     rare = held_rows(rarer_side(n_observed, n_rows))
+    slopes = few + SLOPE_SHARE * np.where(n_observed < n_rows, rare, 0.0)
     hold = pseudo_rows(n_rows, n_columns, ENOUGH_ROWS)
-    return (hold + np.append(rare, few) / spread**2) / n_rows
+    return (hold + np.append(rare, slopes) / spread**2) / n_rows
 
 
 class _DesignMoments(NamedTuple):
