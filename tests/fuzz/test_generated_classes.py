@@ -17,6 +17,11 @@ def test_probabilities_are_no_worse_than_the_shares_of_the_classes(name):
     assert faults(LINEAR[name], [*range(12), 45, 79]) == {}
 
 
+def test_a_fold_of_rows_of_weight_zero_is_no_fold():
+    # six rows of three classes, half of them of weight zero: nothing was left to learn
+    assert faults(LINEAR["ConditionalImputedLogistic"], [4413]) == {}
+
+
 def test_the_default_does_not_turn_its_base_round():
     # two parts that said nothing, each with a weight of one, left the base minus one
     assert faults(SLOW["AutoClassifier"][0], [1335, 4521]) == {}
