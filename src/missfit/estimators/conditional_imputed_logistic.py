@@ -313,20 +313,18 @@ def _chosen_alpha(design: _Design, rows: LabelledRows) -> float:
 
 
 def _alpha_by_folds(design: _Design, rows: LabelledRows, some: NDArray) -> float:
-    """Return the strength of the least log-loss on folds of some rows.
-
-    Rows of weight 0 are no rows: a fold of them alone would leave nothing to learn.
-    """
-    weight = np.ones(len(rows.code)) if rows.weight is None else rows.weight
-    some = some[weight[some] > 0]
+    """Return the strength of the least log-loss on folds of some rows."""
     count = np.bincount(rows.code[some], minlength=int(rows.code.max()) + 1)
     n_folds = min(N_FOLDS, int(count.min()))
     if n_folds < 2:
         return 1.0  # a class of one row cannot be held out and learned
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    weight = np.ones(len(rows.code)) if rows.weight is None else rows.weight
     loss = np.zeros(len(ALPHAS))
     for train, test in folds.split(some, rows.code[some]):
         train, test = some[train], some[test]
+        if not weight[train].any():
+            continue  # rows of weight 0 alone leave nothing to learn
         for k, alpha in enumerate(ALPHAS):
             shares = _plain(design, rows, alpha, train).shares(design, test)
             own = shares[np.arange(len(test)), rows.code[test]]
