@@ -24,6 +24,10 @@ from missfit.gaussian.self_masking import (
 PART_ROWS = 10_000  # rows of the part
 LEAST_STEP = 4  # times as many rows, from which on the steps of a part are cheap ones
 FEWEST = 4  # steps of all rows: their sites start at zero
+# Steps of all rows after which the part has not led on. Where all values above a
+# threshold are missing it leads to ever steeper curves, and 100 steps end with an R2 of
+# .55 instead of .68 (40,000 rows x 8 features).
+MOST_LED = 20
 # Steps of the part for each of all rows: up to so many, and until one moves a parameter
 # by no more than this share of what the step of all rows did.
 MOST_PART_STEPS = 20
@@ -66,9 +70,10 @@ def fit_by_part(
         change = largest_change(law, new)
         if n_iter >= FEWEST and change <= tol:
             return SelfMaskedFit(new, n_iter, True)
-        if n_iter >= FEWEST and change > MOST_GROWTH * least:
-            left = max_iter - n_iter
-            rest = fit_self_masked(data, new, model, free, max_iter=left, tol=tol)
+        strays = n_iter >= FEWEST and change > MOST_GROWTH * least
+        if strays or n_iter == MOST_LED < max_iter:
+            left, begin = max_iter - n_iter, new if strays else start
+            rest = fit_self_masked(data, begin, model, free, max_iter=left, tol=tol)
             return rest._replace(n_iter=n_iter + rest.n_iter)
         least = min(least, change)
         step_of_part = partial(em_step, data=part, model=model, free=free)
