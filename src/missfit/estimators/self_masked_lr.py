@@ -99,7 +99,8 @@ class SelfMaskedLR(NanRegressor):
     Expectation propagation is row by row: there is no `fit_moments`. A feature missing
     only at predict, or with fewer than 10 observed values, is taken as missing at
     random, one without two values, or hardly ever observed (see `EMLR`), is ignored.
-    Without missing values it is EMLR.
+    Without missing values it is EMLR. No curve is steeper than one that rises from 16
+    to 84 % within a third of a standard deviation: a threshold is taken as such a one.
 
     Examples
     --------
