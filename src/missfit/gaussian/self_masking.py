@@ -53,7 +53,7 @@ STEEPEST = 6.0
 
 # Steps after which the accelerated ones have lost their way, and plain ones go on from
 # where the last step was least. Most fits end in 15; where all values above a threshold
-# are missing, one in five of 5,000 rows never did, and lost up to .67 of R2 against
+# are missing, one in five of 5,000 rows never did, and lost up to .36 of R2 against
 # ConditionalImputedLR; with both bounds it is .0006 (54 laws, 400 to 40,000 rows).
 MOST_MIXED = 60
 
