@@ -81,6 +81,7 @@ def test_the_right_family_is_found(setting, family):
     assert model.score(X, y) > bayes - 0.01
 
 
+@pytest.mark.slow
 def test_boosting_is_kept_where_y_is_not_linear_and_left_out_where_it_is(rng):
     X = hide(rng, rng.standard_normal((4000, 3)), 0.2)
     filled = np.nan_to_num(X)
@@ -129,6 +130,7 @@ def curved(rng, n):
     return hide(rng, X, 0.05), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_rows_that_hardly_weigh_do_not_choose_for_those_that_do(seed):
     rng = np.random.default_rng(seed)
@@ -216,6 +218,7 @@ def test_random_state_rules_the_candidates_too(rng):
     assert forest.random_state is None
 
 
+@pytest.mark.slow
 def test_groups_are_held_out_together(rng):
     # y is a property of the group that boosting can learn by heart from X
     n, size = 600, 6

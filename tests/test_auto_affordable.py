@@ -123,6 +123,7 @@ def test_a_weight_of_two_tells_as_much_as_two_rows(rng):
     assert len(np.intersect1d(weighted, repeated)) >= 12
 
 
+@pytest.mark.slow
 def test_boosting_on_a_wide_table_finds_the_column_that_bends_and_no_noise(rng):
     X = rng.standard_normal((1_300, 250))
     bent = np.abs(X[:, 7]) * 3 + 0.5 * rng.standard_normal(1_300)

@@ -209,6 +209,7 @@ def test_a_rare_class_has_its_share(rng):
         assert share == pytest.approx(0.02, abs=0.01)  # without the offset .010
 
 
+@pytest.mark.slow
 def test_balanced_weights_are_weights_of_the_rows(curved):
     X, score = curved
     label = (score > 2).astype(int)

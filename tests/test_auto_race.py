@@ -171,6 +171,17 @@ def test_the_dear_wait_until_a_hint_of_the_others_gains_something(rng):
         assert dear.out == ("" if tried else "not tried: column 2 gains nothing")
 
 
+def test_a_hint_with_a_rival_is_asked_where_rows_are_few(rng):
+    """Column 2 hints at column 1 where it is not behind column 3."""
+    for n, spread, tried in ((400, 2.0, False), (400, 0.9, True), (4000, 2.0, True)):
+        race, splits = race_of(rng, [1.5, 0.1, spread, 1.0], n=n)
+        _, dear, dear.hint, dear.hint_rival = race.candidates
+        best = dear if tried else race.candidates[3]
+        assert race.run(splits) is best
+        said = "not tried: column 2 gains nothing over column 3"
+        assert dear.out == ("" if tried else said)
+
+
 def test_what_predicts_as_the_reference_does_leaves_at_once(rng):
     race, splits = race_of(rng, [1.0, 1.0])
     race.candidates[1].estimator = Column(0, against="x")

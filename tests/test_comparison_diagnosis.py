@@ -15,7 +15,7 @@ from missfit.comparison.diagnosis import (
     why_missing,
     worth_of_measuring,
 )
-from missfit.estimators.calibration import conformal_quantile
+from missfit.estimators.calibration import Draws, conformal_quantile
 from missfit.simulate import published
 
 
@@ -86,7 +86,7 @@ def test_chance_is_the_spread_of_the_coverage_over_draws_of_both_kinds_of_rows(r
     covered = []
     for _ in range(600):
         score = rng.exponential(size=n_calibrating)
-        threshold = conformal_quantile(score, units, ones, alpha=0.1)
+        threshold = conformal_quantile(Draws.of(score, units, ones), alpha=0.1)
         covered.append((rng.exponential(size=n_rows) <= threshold).mean())
     # the spread of 600 draws is known to 3 %; the law of the threshold is Beta
     assert chance(0.9, n_rows, n_calibrating) == pytest.approx(np.std(covered), rel=0.1)

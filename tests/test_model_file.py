@@ -41,7 +41,15 @@ def folder(tmp_path_factory):
     return fitted_folder(tmp_path_factory.mktemp("served"))
 
 
-@pytest.mark.parametrize("name", [one.name for one in CANDIDATES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            one.name, marks=[pytest.mark.slow] if one.name == "NeuMiss" else []
+        )
+        for one in CANDIDATES  # NeuMiss is saved as MLP is
+    ],
+)
 def test_every_candidate_can_be_fitted_saved_and_loaded(tmp_path, name):
     frame = make_table(150)
     table = TrainingTable(frame.drop(columns="y"), frame["y"].to_numpy(), "y", None, [])

@@ -37,16 +37,21 @@ BOTH = pytest.mark.parametrize("model", [MLP8, NEUMISS], ids=["MLP", "NeuMiss"])
 
 
 @pytest.mark.slow
-@parametrize_with_checks([MLP8, NEUMISS])
+@parametrize_with_checks([MLP8])
 def test_scikit_learn_s_own_suite(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [MLPClassifier(width=8), NeuMissClassifier(depth=3), NeuMissClassifier(head=4)],
+    [
+        NEUMISS,
+        MLPClassifier(width=8),
+        NeuMissClassifier(depth=3),
+        NeuMissClassifier(head=4),
+    ],
 )
-def test_scikit_learn_s_own_suite_with_cross_validation(estimator, check):
+def test_scikit_learn_s_own_suite_on_every_network(estimator, check):
     check(estimator)
 
 
@@ -136,6 +141,7 @@ def noise(n=60, d=8):
     return hide(rng, rng.normal(size=(n, d)), 0.2), rng.integers(0, 2, n)
 
 
+@pytest.mark.slow
 def test_the_scores_of_neumiss_are_those_of_scikit_learn_s_cross_validation():
     # nothing of a fold may be known to its start: 30 rows are one batch, in float64,
     # so that the two agree but for rounding

@@ -60,6 +60,7 @@ def test_the_preset_is_scikit_learn_s_network_in_law():
     assert ks_2samp(*epochs).pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_many_tables_at_once_are_as_many_fits(rng):
     tables = [rows(rng, n) for n in (450, 300)]
     decays = {"weight_decay": (0.1, 10.0), "cv": KFold(2)}
@@ -131,6 +132,7 @@ def test_several_targets_frames_and_float32(model, rng):
     np.testing.assert_array_equal(small.predict(X), large.predict(X))
 
 
+@pytest.mark.slow
 @BOTH
 def test_more_passes_over_a_stream_learn_more(model, rng):
     X, y = rows(rng, 2000)
@@ -201,6 +203,7 @@ def noise(seed, n=60, d=12):
     return hide(rng, rng.normal(size=(n, d)), 0.2), rng.normal(size=n)
 
 
+@pytest.mark.slow
 def test_the_scores_of_neumiss_are_those_of_scikit_learn_s_cross_validation():
     # on pure noise they were 1.1 too high on average. 30 rows are one batch, in
     # float64, so that the two agree but for rounding
@@ -226,6 +229,7 @@ def test_neither_origin_nor_unit_of_x_changes_what_the_default_mlp_predicts(rng)
         np.testing.assert_allclose(ours, expected, atol=1e-4 * y.std())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.1, -1234.56, 1e9])
 def test_a_target_that_does_not_vary_is_predicted_exactly(value, rng):
     X, y = rows(rng, 150)
@@ -237,6 +241,7 @@ def test_a_target_that_does_not_vary_is_predicted_exactly(value, rng):
     assert np.corrcoef(two.predict(X)[:, 0], y)[0, 1] > 0.8
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_feature_that_is_never_seen_at_fit_has_hardly_a_say_later(model, rng):
     X, y = rows(rng, 300)

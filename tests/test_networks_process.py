@@ -117,6 +117,7 @@ os.waitpid(child, 0)
     assert 'get_context("spawn")' in shown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_fit_in_a_process_forked_before_jax_has_started_works():
     code = """
@@ -134,6 +135,7 @@ os.waitpid(child, 0)
     assert int(output_of(code)) == 1000
 
 
+@pytest.mark.slow
 def test_programs_of_sizes_that_are_not_used_again_are_given_back(rng, monkeypatch):
     # what XLA itself counts; every fit compiles a program or two of its own
     jax = pytest.importorskip("jax")

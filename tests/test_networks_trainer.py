@@ -67,6 +67,7 @@ def test_networks_that_wait_for_a_slot_end_as_those_that_do_not(rng, monkeypatch
             np.testing.assert_allclose(p, other.params[name], atol=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_networks_that_follow_others_train_too(n_threads, rng, monkeypatch):
     monkeypatch.setattr(trainer, "n_threads", lambda: n_threads)
@@ -116,6 +117,7 @@ def test_an_interrupt_stops_the_training_of_all_threads(rng):
     assert threading.active_count() <= before
 
 
+@pytest.mark.slow
 def test_units_of_zero_weight_stay_without_a_say(rng):
     table = data(rng)
     recipe = Recipe(max_epochs=10, patience=None)

@@ -245,6 +245,24 @@ def test_a_fit_from_one_nearby_has_its_components_and_its_own_maximum(two_halves
     assert gap.std() < 0.01 * afar.predict(X).std()
 
 
+def test_the_scout_has_one_component_where_the_search_ends_with_one():
+    X, y = published("mixture1", 4).sample(2_000, random_state=0)
+    model = PatternMixtureLR(random_state=0)
+    scout = model.scout()
+    assert scout.fit(X, y).n_components_ == model.fit(X, y).n_components_ == 1
+    np.testing.assert_allclose(scout.predict(X), model.predict(X), rtol=1e-12)
+
+
+def test_no_more_components_than_asked_for_are_tried():
+    X, y = published("mixture3", 4).sample(3_000, random_state=0)
+    model = PatternMixtureLR(max_components=2, random_state=0).fit(X, y)
+    assert sorted(model.bic_) == [1, 2]
+    assert model.n_components_ == 2
+    assert model.scout() is None
+    with pytest.raises(ValueError, match="max_components=0; it must be a whole"):
+        PatternMixtureLR(max_components=0).fit(X, y)
+
+
 def test_the_search_goes_on_from_a_fit_of_a_given_number(two_halves):
     (moments, _), _ = two_halves
     scout = PatternMixtureLR(2, random_state=0).fit_moments(moments)

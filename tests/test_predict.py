@@ -150,6 +150,7 @@ def test_a_reader_that_stops_early_is_no_error(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows_to_predict(folder, tmp_path):
     """Peak memory of predicting 204,000 rows against 51,000: chunks, not the file."""
     table = pd.read_csv(folder / "new.csv").drop(columns="y")

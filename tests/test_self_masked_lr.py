@@ -109,6 +109,18 @@ def test_the_standard_errors_are_those_of_the_exact_likelihood():
     assert model.masking_slope_error_[0] == pytest.approx(errors[6], rel=0.1)
 
 
+def test_the_standard_errors_of_some_rows_are_those_of_all(monkeypatch):
+    X, y = published("selfmasked", 4).sample(45_000, random_state=0)
+    some = SelfMaskedLR().fit(X, y)
+    monkeypatch.setattr("missfit.gaussian.masking_errors.MOST_ROWS", np.inf)
+    every = SelfMaskedLR().fit(X, y)
+    np.testing.assert_array_equal(some.masking_slope_, every.masking_slope_)
+    # one row in two is asked: their information is known to sqrt(2 / 22,500)
+    ratio = some.masking_slope_error_ / every.masking_slope_error_
+    np.testing.assert_allclose(ratio, 1.0, atol=0.03)
+    assert (ratio != 1).all()
+
+
 def test_predictions_are_the_integrals_of_the_fitted_law():
     X, y = small_law("selfmasked_probit").sample(3000, random_state=0)
     model = SelfMaskedLR().fit(X, y)

@@ -216,6 +216,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_stream():
     pytest.importorskip("resource")
     done = subprocess.run(

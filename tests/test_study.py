@@ -647,6 +647,7 @@ def test_networks_train_in_batches_and_are_recorded_like_the_rest(tmp_path):
     assert bad["message"].str.contains("width=-1").all()
 
 
+@pytest.mark.slow
 def test_an_interrupt_stops_all_batches_of_networks(tmp_path, monkeypatch):
     """Two batches train at a time, as on an accelerator."""
     pytest.importorskip("jax", reason='pip install "missfit[networks]"')
@@ -671,6 +672,7 @@ def test_an_interrupt_stops_all_batches_of_networks(tmp_path, monkeypatch):
     assert "MLP W2" in stopped
 
 
+@pytest.mark.slow
 def test_networks_that_are_done_are_kept_while_their_batch_trains(
     tmp_path, monkeypatch
 ):

@@ -176,7 +176,11 @@ HUNDRED_MB = 100_000_000
 )
 @pytest.mark.parametrize(
     "command",
-    [pytest.param("compare", marks=pytest.mark.slow), "fit", "predict"],  # as fit reads
+    [  # which read alike
+        pytest.param("compare", marks=pytest.mark.slow),
+        pytest.param("fit", marks=pytest.mark.slow),
+        "predict",
+    ],
 )
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_a_hundred_megabytes_of_one_row_are_one_line_and_little_memory(

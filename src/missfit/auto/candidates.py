@@ -67,6 +67,7 @@ class Candidates(NamedTuple):
         known = {repr(candidate.estimator): candidate for candidate in every}
         for candidate in every[1:]:
             candidate.hint = known.get(repr(candidate.estimator.hinted_by()))
+            candidate.hint_rival = known.get(repr(candidate.estimator.hint_rival()))
         left_out = [
             Candidate(model, _short_name(model), out=reason)
             for model, reason in self.left_out

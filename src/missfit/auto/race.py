@@ -53,6 +53,7 @@ class Candidate:
     name: str
     scout: Scout | None = None
     hint: Candidate | None = None  # it has nothing to gain where this one gains nothing
+    hint_rival: Candidate | None = None  # over whom that one must gain; the reference
     loss: list[NDArray] = field(default_factory=list)  # of held-out rows, by split
     model: Any = None  # of the last fit
     seconds: float = 0.0
@@ -137,8 +138,10 @@ class Race:
         first, hint, scout = not candidate.loss, candidate.hint, candidate.scout
         if candidate is not self.reference and self._is_late(candidate):
             candidate.out = "skipped: out of time"
-        elif first and hint and not self._hints(hint):
-            candidate.out = f"not tried: {hint.name} gains nothing"
+        elif first and hint and not self._hints(hint, candidate.hint_rival):
+            over = candidate.hint_rival
+            over = f" over {over.name}" if over else ""
+            candidate.out = f"not tried: {hint.name} gains nothing{over}"
         elif first and scout and self._is_sent(scout, split):
             self._run_after(scout, candidate, split)
         else:
@@ -170,10 +173,18 @@ class Race:
         share = 1 - min(tested / len(self.table.X), 0.9)  # of the rows that trained it
         return candidate.seconds / len(candidate.loss) / share
 
-    def _hints(self, hint: Candidate) -> bool:
-        """Whether a cheap candidate says that a dear one may have something to gain."""
+    def _hints(self, hint: Candidate, rival: Candidate | None) -> bool:
+        """Whether a cheap candidate says that a dear one may have something to gain.
+
+        One with a rival of its own is asked only where rows are few: with many, the
+        dear one may gain what is too little for this sign.
+        """
+        if rival and not self.table.is_averaged:
+            return True
+        over = rival or self.reference
         least = -1.0 if self.table.is_averaged else 0.0  # few rows can be misled
-        return not hint.loss or self.gain(hint, self.reference).ahead(least)
+        unknown = not hint.loss or not over.loss
+        return unknown or self.gain(hint, over).ahead(least)
 
     def _leave_if_repeated(self, candidate: Candidate) -> None:
         """Take a candidate out that predicts as the reference does."""

@@ -165,6 +165,13 @@ class NanEstimator(DocumentedEstimator, ABC):
         """
         return None
 
+    def hint_rival(self) -> Any:
+        """Return what that cheap predictor must beat where rows are few.
+
+        None is the first candidate of the choice, with few rows and with many.
+        """
+        return None
+
     def scout(self) -> Any:
         """Return a cheaper predictor of the same kind, or None.
 

@@ -20,6 +20,9 @@ SAME, POOLED, ALL, TOO_FEW = "same pattern", "pooled patterns", "all rows", "too
 # of 4 points at 90 %; more would mix rows with few and with many missing values.
 POOL = 50
 ROUNDING = 1e-9  # of sums of weights
+# Scores that differ by no more are the same: predictions of one row differ in their
+# last digits with the rows beside it.
+TIED = 1e-9
 
 
 class Thresholds(NamedTuple):
@@ -31,10 +34,13 @@ class Thresholds(NamedTuple):
         Infinite where there are too few rows.
     kind : ndarray of str, shape (P,)
         "same pattern", "pooled patterns", "all rows" or "too few".
+    tied : ndarray of shape (P,)
+        Of rows whose score is the value itself, the share that coverage needs.
     """
 
     value: NDArray[np.float64]
     kind: NDArray[np.str_]
+    tied: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +99,13 @@ class Calibration:
             patterns.sum(axis=1), number[pattern_of_row], alpha
         )
         value *= scale
+        tied = np.ones(len(patterns))
         for p in np.flatnonzero((place >= 0) & is_enough(number[place], alpha)):
             rows = seen.order[seen.starts[place[p]] : seen.starts[place[p] + 1]]
             value[p] = self.quantile(rows, alpha)
             kind[p] = SAME
-        return Thresholds(value, kind.astype(str))
+            tied[p] = tied_share(self._draws(rows), alpha, value[p])
+        return Thresholds(value, kind.astype(str), tied)
 
     def _of_rare_patterns(self, n_missing, number_of_row, alpha: float):
         """Return quantiles of scaled scores by number of missing values, and kinds."""
@@ -141,10 +149,13 @@ class Calibration:
         self, rows: NDArray[np.intp], alpha: float, *, scaled: bool = False
     ) -> float:
         """`conformal_quantile` of some rows, of their score or of score / scale."""
+        return conformal_quantile(self._draws(rows, scaled=scaled), alpha)
+
+    def _draws(self, rows: NDArray[np.intp], *, scaled: bool = False) -> Draws:
         score = self.score[rows]
         if scaled:
             score = score / self.scale[rows]
-        return conformal_quantile(score, self.group[rows], self.weight[rows], alpha)
+        return Draws.of(score, self.group[rows], self.weight[rows])
 
 
 def is_enough(number, alpha: float):
@@ -156,37 +167,70 @@ def is_enough(number, alpha: float):
     return number + ROUNDING >= (1 - alpha) * (number + 1)
 
 
-def conformal_quantile(
-    score: NDArray[np.float64],
-    group: NDArray[np.intp],
-    weight: NDArray[np.float64],
-    alpha: float,
-) -> float:
+class Draws(NamedTuple):
+    """Scores in ascending order, with how many draws each of them counts for.
+
+    A group has the mean weight of its rows, of which each has its part; together they
+    are as many draws as the effective number of groups.
+    """
+
+    score: NDArray[np.float64]
+    count: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        score: NDArray[np.float64],
+        group: NDArray[np.intp],
+        weight: NDArray[np.float64],
+    ) -> Draws:
+        """Order the scores of rows."""
+        _, unit, size = np.unique(group, return_inverse=True, return_counts=True)
+        mass = weight / size[unit]
+        together = np.zeros(len(score), dtype=np.intp)
+        number = effective_numbers(together, group, weight)[0]
+        order = np.argsort(score, kind="stable")
+        return cls(score[order], mass[order] * number / mass.sum())
+
+
+def conformal_quantile(draws: Draws, alpha: float) -> float:
     r"""Return the score that a new one exceeds with probability alpha.
 
     The quantile at 1 - alpha of the law with mass n/(n + 1) on the scores and 1/(n + 1)
-    at infinity (Lee, Barber, Willett 2023): a group has the mean weight of its rows, of
-    which each has its part, and n is the effective number of groups. Linear between
-    scores. Without groups and weights that is the value at rank (1 - alpha)(n + 1),
-    which covers 1 - alpha on average where scores are uniform between neighbours, more
-    where their density falls (Jensen), and never less than 1 - alpha - 1/(n + 1).
-    The usual rank, rounded up, covers up to 1/(n + 1) too much: 4.7 points with 18
-    rows at 90 %.
+    at infinity (Lee, Barber, Willett 2023), n being the effective number of groups.
+    Linear between scores. Without groups and weights that is the value at rank
+    (1 - alpha)(n + 1), which covers 1 - alpha on average where scores are uniform
+    between neighbours, more where their density falls (Jensen), and never less than
+    1 - alpha - 1/(n + 1). The usual rank, rounded up, covers up to 1/(n + 1) too much:
+    4.7 points with 18 rows at 90 %.
 
-    >>> one_each, scores = np.arange(9), np.arange(1.0, 10.0)
-    >>> conformal_quantile(scores, one_each, np.ones(9), alpha=0.1)
-    9.0
-    >>> conformal_quantile(scores, one_each, np.ones(9), alpha=0.09)
-    inf
+    >>> nine = Draws(np.arange(1.0, 10.0), np.ones(9))
+    >>> conformal_quantile(nine, alpha=0.1), conformal_quantile(nine, alpha=0.09)
+    (9.0, inf)
     """
-    _, unit, size = np.unique(group, return_inverse=True, return_counts=True)
-    mass = weight / size[unit]
-    number = effective_numbers(np.zeros(len(score), dtype=np.intp), group, weight)[0]
+    rank = np.cumsum(draws.count)
+    number = rank[-1]
     if not is_enough(number, alpha):
         return np.inf
-    order = np.argsort(score, kind="stable")
-    rank = np.cumsum(mass[order]) * number / mass.sum()
-    return float(np.interp((1 - alpha) * (number + 1), rank, score[order]))
+    return float(np.interp((1 - alpha) * (number + 1), rank, draws.score))
+
+
+def tied_share(draws: Draws, alpha: float, value: float) -> float:
+    """Return the share of new rows at a threshold that belong inside.
+
+    With n draws, of which b lie below the threshold and t at it, P(new below) is
+    b/(n + 1) and P(new at it) (t + 1)/(n + 1), so that the share with which 1 - alpha
+    are inside is ((1 - alpha)(n + 1) - b) / (t + 1): the smoothed conformal predictor
+    (Vovk, Gammerman, Shafer 2005).
+
+    >>> same = Draws(np.full(99, 0.5), np.ones(99))
+    >>> tied_share(same, 0.1, 0.5)
+    0.9
+    """
+    at = np.abs(draws.score - value) <= TIED
+    below = draws.count[(draws.score < value) & ~at].sum()
+    need = (1 - alpha) * (draws.count.sum() + 1) - below
+    return float(np.clip(need / (draws.count[at].sum() + 1), 0.0, 1.0))
 
 
 def effective_numbers(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from missfit.estimators.any_table import as_table, missing_mask
 from missfit.estimators.augmentation import Augmentation
 from missfit.estimators.base import NanEstimator
-from missfit.estimators.calibration import Calibration
+from missfit.estimators.calibration import Calibration, Thresholds
 from missfit.estimators.calibration_rows import (
     HeldOut,
     Rows,
@@ -141,7 +141,7 @@ class ConformalEstimator(NanEstimator):
 
     def thresholds(
         self, patterns: NDArray[np.bool_], alphas: Sequence[float]
-    ) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+    ) -> Thresholds:
         """Return the score that few rows of each pattern exceed, and its kind.
 
         It depends on the pattern alone, so that it can be kept for rows to come.
@@ -155,7 +155,8 @@ class ConformalEstimator(NanEstimator):
 
         Returns
         -------
-        values, kinds : ndarray of shape (alphas, P)
+        Thresholds
+            Arrays of shape (alphas, P).
         """
         rows = self._augmentation()
         calibration = Calibration(
@@ -169,7 +170,7 @@ class ConformalEstimator(NanEstimator):
         scale = np.ones(len(patterns))
         scale[rare] = self._positive(rows.typical_scores(patterns[rare]).mean)
         found = [calibration.thresholds(patterns, scale, alpha) for alpha in alphas]
-        return np.array([f.value for f in found]), np.array([f.kind for f in found])
+        return Thresholds(*map(np.array, zip(*found, strict=True)))
 
     def _scales_of_calibration_rows(self) -> NDArray[np.float64]:
         """Return the typical score of each row's pattern, without the row itself."""

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.any_table import missing_mask
+from missfit.estimators.calibration import TIED
 from missfit.estimators.calibration_rows import HeldOut, Rows
 from missfit.estimators.classes import (
     NanClassifier,
@@ -67,13 +69,17 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
     Coverage holds over the rows of a pattern together, and not for each class: a class
     that is rare and hard to tell is often left out. It is more than 1 - alpha where
     many rows have exactly the same probabilities, as those in which every feature is
-    missing: their sets are all the same. What is said of coverage with few rows, of
-    groups and of what breaks the promise in `missfit.ConformalRegressor` holds here.
+    missing: their sets are all the same, unless `predict_set` draws them. What is said
+    of coverage with few rows, of groups and of what breaks the promise in
+    `missfit.ConformalRegressor` holds here.
 
     References
     ----------
     M. Sadinle, J. Lei, L. Wasserman. Least ambiguous set-valued classifiers with
     bounded error levels. JASA 2019.
+
+    V. Vovk, A. Gammerman, G. Shafer. Algorithmic Learning in a Random World. Springer
+    2005 (smoothed conformal predictors).
 
     Examples
     --------
@@ -147,7 +153,9 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         check_is_fitted(self)
         return self._predicted(self.estimator_, self._check_table(X, reset=False))
 
-    def predict_set(self, X: Any, return_kind: bool = False) -> Any:
+    def predict_set(
+        self, X: Any, return_kind: bool = False, *, random_state: Any = None
+    ) -> Any:
         """Return which classes are in the set of each row.
 
         Parameters
@@ -156,6 +164,12 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         return_kind : bool
             Also return which rows calibrated each set: "same pattern", "pooled
             patterns", "all rows" or "too few", where a set holds every class.
+        random_state : int, RandomState instance or None
+            By default a class whose score is exactly at the quantile is in the set, and
+            where many rows share that score they are covered too often. With a seed it
+            is in the set of as many of these rows, drawn at random, as coverage of
+            1 - alpha needs: the same row then has one set here and another there. Only
+            for sets calibrated by held-out rows of the same pattern.
 
         Returns
         -------
@@ -164,7 +178,7 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
             set of row i.
         kind : ndarray of str, shape (n,), with ``return_kind``
         """
-        sets, kind = self._sets(X, (self.alpha,))
+        sets, kind = self._sets(X, (self.alpha,), random_state)
         return (sets[0], kind[0]) if return_kind else sets[0]
 
     def predict_sets(self, X: Any, alphas: Sequence[float]) -> NDArray[np.bool_]:
@@ -175,15 +189,29 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         return self._sets(X, alphas)[0]
 
     def _sets(
-        self, X: Any, alphas: Sequence[float]
+        self, X: Any, alphas: Sequence[float], random_state: Any = None
     ) -> tuple[NDArray[np.bool_], NDArray[np.str_]]:
         check_is_fitted(self)
         X = self._check_table(X, reset=False)
         groups = group_rows(missing_mask(X))
         index = groups.pattern_of_row()
-        threshold, kind = self.thresholds(groups.patterns, alphas)
+        found = self.thresholds(groups.patterns, alphas)
         shares = self._predicted(self.estimator_, X)
-        sets = 1 - shares <= threshold[:, index, None]
+        sets = inside(shares, found.value[:, index])
+        if random_state is not None:
+            at = sets & ~inside(shares, found.value[:, index] - 2 * TIED)
+            draw = check_random_state(random_state).uniform(size=len(shares))
+            sets &= ~at | (draw < found.tied[:, index])[:, :, None]
         if not self.allow_empty:
             sets |= np.arange(len(self.classes_)) == shares.argmax(axis=1)[:, None]
-        return sets, kind[:, index]
+        return sets, found.kind[:, index]
+
+
+def inside(shares: NDArray, threshold: NDArray) -> NDArray[np.bool_]:
+    """Whether each class is in the set of a row, given the threshold of its pattern.
+
+    >>> inside(np.array([[0.7, 0.3], [0.7, 0.3]]), np.array([0.5, 0.7]))
+    array([[ True, False],
+           [ True,  True]])
+    """
+    return 1 - shares <= threshold[..., None] + TIED

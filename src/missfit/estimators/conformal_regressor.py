@@ -209,7 +209,8 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
         if self.method == "exact":
             width = self._augmentation().exact_widths(patterns, alphas)
             return width, np.full(width.shape, self.method)
-        return self.thresholds(patterns, alphas)
+        found = self.thresholds(patterns, alphas)
+        return found.value, found.kind
 
     def _nested(self, X: Any, groups: Any, alphas: Sequence[float]) -> _Intervals:
         rows, predict = self._augmentation(), self.estimator_.predict

@@ -39,9 +39,6 @@ from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import PatternGroups, find_keys, group_rows, pattern_keys
 from missfit.tables.chunks import comes_in_chunks
 
-# Where the number is chosen. A bound on the time: BIC stopped at K = 3 in 337 of 343
-# tables of mixture3, and at K = 1 in all 240 of mixture1.
-MAX_COMPONENTS = 8
 # As EMLR's, for the components chosen: 7,500 rows of mixture 3 gain 1.4e-4 of R2.
 LAST_TOL = 1e-5
 
@@ -63,7 +60,11 @@ class PatternMixtureLR(PatternPredictor):
     Parameters
     ----------
     n_components : int, optional
-        K; by default chosen by BIC: 1, 2, ... until it no longer improves (8 at most).
+        K; by default chosen by BIC: 1, 2, ... until it no longer improves.
+    max_components : int
+        Most that are tried where K is chosen. A bound on the time: BIC stopped at K = 3
+        in 337 of 343 tables of the paper's mixture of three, and at K = 1 in all 240
+        of its mixture of one.
     max_iter : int
         Most EM steps of the last stage of each K.
     random_state : int, RandomState instance or None
@@ -121,20 +122,25 @@ class PatternMixtureLR(PatternPredictor):
         self,
         n_components: int | None = None,
         *,
+        max_components: int = 8,
         max_iter: int = 1000,
         random_state: Any = None,
     ):
         self.n_components = n_components
+        self.max_components = max_components
         self.max_iter = max_iter
         self.random_state = random_state
 
     def _check_parameters(self, n_features: int) -> None:
-        k = self.n_components
-        whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
-        if k is not None and not (whole and k >= 1):
+        if self.n_components is not None and not _is_number(self.n_components):
             raise ValueError(
-                f"n_components={k!r}; it must be a whole number >= 1, or None to "
-                "choose it by BIC."
+                f"n_components={self.n_components!r}; it must be a whole number >= 1, "
+                "or None to choose it by BIC."
+            )
+        if not _is_number(self.max_components):
+            raise ValueError(
+                f"max_components={self.max_components!r}; it must be a whole number "
+                ">= 1."
             )
         if not self.max_iter >= 1:
             raise ValueError(f"max_iter={self.max_iter!r}; it must be at least 1.")
@@ -219,8 +225,8 @@ class PatternMixtureLR(PatternPredictor):
     ) -> dict[int, MixtureFit]:
         """Fit the K asked for, or 1, 2, ... while BIC improves.
 
-        A fit nearby that chose K chose it for this one; one of a given K is where the
-        search goes on.
+        A fit nearby that chose K among as many chose it for this one; another is where
+        the search goes on.
         """
         d = moments.n_features
         fits = {1: mixture_of_one(one, len(moments), d)}
@@ -230,12 +236,12 @@ class PatternMixtureLR(PatternPredictor):
             fits[before] = accelerated_mixture(
                 data, near.mixture_law(data), model, max_iter=self.max_iter, tol=TOL
             )
-        chosen = near is not None and near.n_components == self.n_components
+        chosen = near is not None and self._searches_like(near)
         if self.n_components == 1 or chosen:
             return fits if self.n_components is None else {before: fits[before]}
         search = MixtureSearch(data, heaviest(moments, data), one, model)
         penalty = np.log(max(data.n_rows, 1.0)) / 2
-        most = self.n_components or min(MAX_COMPONENTS, len(moments))
+        most = self.n_components or min(self.max_components, len(moments))
         for k in range(before + 1, most + 1):
             rng: Any = check_random_state(self.random_state)
             fits[k] = search.one_more(
@@ -246,6 +252,14 @@ class PatternMixtureLR(PatternPredictor):
             if self.n_components is None and gain <= penalty * more:
                 break
         return fits if self.n_components is None else {most: fits[most]}
+
+    def _searches_like(self, other: PatternMixtureLR) -> bool:
+        """Whether another tries the same numbers of components."""
+        mine, others = (
+            (each.n_components, each.n_components or each.max_components)
+            for each in (self, other)
+        )
+        return mine == others
 
     def mixture_law(self, data: GaussianData) -> MixtureLaw:
         """Return what was learned in the standard units of a table."""
@@ -316,11 +330,14 @@ class PatternMixtureLR(PatternPredictor):
         return other
 
     def scout(self) -> PatternMixtureLR | None:
-        """Return two components: a search for their number is most of the cost."""
-        if self.n_components is not None:
+        """Return two components at most: the search for more is most of the cost.
+
+        Where one is as good by BIC, one is what the whole search would end with.
+        """
+        if self.n_components is not None or self.max_components <= 2:
             return None
         two: Any = clone(self)
-        return two.set_params(n_components=2)
+        return two.set_params(max_components=2)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict rows, NaN where missing.
@@ -374,3 +391,9 @@ class PatternMixtureLR(PatternPredictor):
     def _maps(self, patterns: NDArray[np.bool_]) -> AffineMaps:
         """Average the maps of the components by the responsibilities."""
         return averaged_maps(self._shares_of(patterns), self._component_maps(patterns))
+
+
+def _is_number(k: Any) -> bool:
+    """Whether something is a whole number of components."""
+    whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
+    return whole and k >= 1

@@ -15,6 +15,10 @@ from missfit.estimators.classes import (
     both_shares,
     normalised,
 )
+from missfit.estimators.conditional_imputed_logistic import (
+    ConditionalImputedLogistic,
+)
+from missfit.estimators.emlr import EMLR
 from missfit.estimators.pattern_classifier import indicators
 from missfit.gaussian.expected_features import in_blocks
 from missfit.gaussian.probit_regression import (
@@ -22,6 +26,7 @@ from missfit.gaussian.probit_regression import (
     evidence,
     log_shares,
     probable_regression,
+    rough_regression,
 )
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows
@@ -140,13 +145,13 @@ class PatternProbit(NanClassifier):
         slope_rows = SLOPE_ROWS + pseudo_rows(float(weight.sum()), d)
         self.estimator_ = start
         parts = start.expected_features(seen.X)
-        self.regressions_ = self._regressions(parts, seen, slope_rows)
         if self._has_evidence(parts):  # a second round changes less than 1e-3
             sign = np.where(seen.code == 1, 1.0, -1.0)
-            found = evidence(parts, self.regressions_[0], sign) * weight[some, None]
+            rough = rough_regression(parts, seen.code == 1, weight[some], slope_rows)
+            found = evidence(parts, rough, sign) * weight[some, None]
             self.estimator_ = start.given_evidence(seen.X, found)
             parts = self.estimator_.expected_features(seen.X)
-            self.regressions_ = self._regressions(parts, seen, slope_rows)
+        self.regressions_ = self._regressions(parts, seen, slope_rows)
 
     def _has_evidence(self, parts: list) -> bool:
         """Whether labels tell which component patterns belong to."""
@@ -197,6 +202,19 @@ class PatternProbit(NanClassifier):
     def starts_from(self) -> Any:
         """Return the linear predictor, if it is fitted to the class indicators."""
         return None if self.estimator.law_without_target else clone(self.estimator)
+
+    def hinted_by(self) -> Any:
+        """Return the regression that knows what is missing, if it gives a sign."""
+        silent = self.estimator.hinted_by() is None
+        return None if silent else ConditionalImputedLogistic()
+
+    def hint_rival(self) -> Any:
+        """Return a probit that does not know it.
+
+        Where that one is ahead by a standard error, values that hide themselves would
+        add nothing that few rows can show.
+        """
+        return None if self.hinted_by() is None else self._on(EMLR())
 
     def scout(self) -> Any:
         """Return a probit on the scout of the linear predictor, if it has one."""

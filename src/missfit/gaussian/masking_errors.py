@@ -19,6 +19,7 @@ from missfit.gaussian.self_masking import (
 # Products of scores, beyond which the information is that of some rows: a bound on the
 # time, not on the error.
 MOST_WORK = 4e10
+MOST_ROWS = 20_000  # likewise; a standard error is then right to half a percent
 ROWS_AT_ONCE = 1024  # whose scores are multiplied together
 LEAST_PIVOT = 1e-5  # of a Cholesky factor, in standard units, that is not all rounding
 
@@ -37,7 +38,8 @@ def curve_covariance(
     out = np.full((data.d, 2, 2), np.nan)
     upper = np.triu_indices(data.n_columns)
     n_parameters = data.n_columns + len(upper[0]) + 2 * n_free
-    step = max(1, int(data.n_rows * n_parameters**2 / MOST_WORK))
+    n_some = min(MOST_ROWS, MOST_WORK / n_parameters**2)
+    step = max(1, int(data.n_rows / n_some))
     some = data.every(step)
     if some.n_rows < 2 * n_parameters or not n_free:
         return out

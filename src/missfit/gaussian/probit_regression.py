@@ -127,8 +127,7 @@ def probable_regression(
         return _law(start)
     view = _View(parts, np.where(label, 1.0, -1.0), weight)
     if len(label) > 2 * START_ROWS:
-        few = _every(parts, label, weight, len(label) // START_ROWS)
-        start = np.append(*probable_regression(*few, least_rows))
+        start = np.append(*rough_regression(parts, label, weight, least_rows))
     rows, here = least_rows, view.at(start)
     for _ in range(MOST_STEPS):
         held = _held(rows, parts)
@@ -139,6 +138,17 @@ def probable_regression(
             if gain < LEAST_GAIN and abs(np.log(rows / before)) < SAME_STRENGTH:
                 break
     return _law(here.point)
+
+
+def rough_regression(
+    parts: Sequence[ExpectedFeatures],
+    label: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    least_rows: float,
+) -> LatentRegression:
+    """Return the probable regression of `START_ROWS` to twice as many of the rows."""
+    step = max(1, len(label) // START_ROWS)
+    return probable_regression(*_every(parts, label, weight, step), least_rows)
 
 
 def _every(parts, label: NDArray, weight: NDArray, step: int):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators import ConformalClassifier, ConformalRegressor
+from missfit.estimators.calibration import TIED
 from missfit.moments.patterns import all_patterns, group_rows
 from missfit.onnx_export.graph import Value
 from missfit.onnx_export.patterns import of_pattern
@@ -20,11 +21,6 @@ FEW_VARIABLES = 10
 # Patterns that are tabulated beside those seen where variables are more: they take two
 # seconds, and 16 bytes each in the file.
 MOST_NEAR = 2_000
-
-
-# A class whose score is the threshold belongs to the set, and rounding must not push it
-# out: thresholds are scores of calibration rows, which come to be predicted too.
-SLACK = 1e-12
 
 
 class Ends(NamedTuple):
@@ -80,9 +76,9 @@ def class_sets(
     All of them for a pattern whose threshold is not known, as in `interval`.
     """
     g, patterns = rows.graph, _tabulated(model, seen)
-    threshold = model.thresholds(patterns, (model.alpha,))[0][0]
+    threshold = model.thresholds(patterns, (model.alpha,)).value[0]
     own = of_pattern(rows, patterns, threshold[:, None], np.array([np.inf]))
-    sets = g.node("LessOrEqual", 1.0 - shares, own + SLACK)
+    sets = g.node("LessOrEqual", 1.0 - shares, own + TIED)
     if model.allow_empty:
         return sets
     best = g.node("ArgMax", shares, axis=-1, keepdims=1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.estimators.any_table import missing_mask
+from missfit.estimators.conformal_classifier import inside
 from missfit.moments.patterns import group_rows, pattern_keys
 from missfit.serve.json_rows import json_columns, unknown_keys
 from missfit.serve.refusals import RefusedError
@@ -170,7 +171,7 @@ class Answers:
         """Return the most probable class, all probabilities, and the set of classes."""
         fitted: Any = self.model.regressor
         shares = fitted.predict_proba(X)
-        inside = 1 - shares <= self._thresholds(missing_mask(X))[:, None]
+        sets = inside(shares, self._thresholds(missing_mask(X)))
         best = shares.argmax(axis=1).tolist()
         labels = self.classes or []
         return [
@@ -184,7 +185,7 @@ class Answers:
             for k, row, ins in zip(
                 best,
                 np.round(shares, SHARE_DECIMALS).tolist(),
-                inside.tolist(),
+                sets.tolist(),
                 strict=True,
             )
         ]
@@ -202,7 +203,7 @@ class Answers:
         new = [p for p, key in enumerate(keys) if key not in kept]
         if new:
             fitted = self.model.regressor
-            found, _ = fitted.thresholds(groups.patterns[new], [fitted.alpha])
+            found = fitted.thresholds(groups.patterns[new], [fitted.alpha]).value
             names = [keys[p] for p in new]
             # another dict, since two threads may be here at once
             kept = kept | dict(zip(names, found[0].tolist(), strict=True))
