@@ -134,13 +134,13 @@ class Outcome(NamedTuple):
     def _without_hint(self, found: Mechanism) -> Mechanism:
         """Say why a model of self-masking was not tried, where a hint was missing."""
         untried = [c for c in self.race.candidates if c.hint and not c.loss]
-        hints = [(c.hint, c.hint_rival or self.race.reference) for c in untried]
-        hint, rival = next((pair for pair in hints if pair[0].loss), (None, None))
-        if hint is None or rival is None:
+        silent = [(c.hint, c.hint_rival) for c in untried if c.hint and c.hint.loss]
+        if not silent:
             return found
+        hint, rival = silent[0]
         why = (
             f"{hint.name}, which knows what is missing, predicts held-out rows no "
-            f"better than {rival.name}"
+            f"better than {(rival or self.race.reference).name}"
         )
         return found._replace(
             self_masking=False, self_evidence=f"no sign that holds ({why})"

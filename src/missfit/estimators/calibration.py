@@ -168,14 +168,14 @@ def is_enough(number, alpha: float):
 
 
 class Draws(NamedTuple):
-    """Scores in ascending order, with how many draws each of them counts for.
+    """Scores in ascending order, with the number of draws that each counts for.
 
     A group has the mean weight of its rows, of which each has its part; together they
     are as many draws as the effective number of groups.
     """
 
     score: NDArray[np.float64]
-    count: NDArray[np.float64]
+    mass: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -208,7 +208,7 @@ def conformal_quantile(draws: Draws, alpha: float) -> float:
     >>> conformal_quantile(nine, alpha=0.1), conformal_quantile(nine, alpha=0.09)
     (9.0, inf)
     """
-    rank = np.cumsum(draws.count)
+    rank = np.cumsum(draws.mass)
     number = rank[-1]
     if not is_enough(number, alpha):
         return np.inf
@@ -228,9 +228,9 @@ def tied_share(draws: Draws, alpha: float, value: float) -> float:
     0.9
     """
     at = np.abs(draws.score - value) <= TIED
-    below = draws.count[(draws.score < value) & ~at].sum()
-    need = (1 - alpha) * (draws.count.sum() + 1) - below
-    return float(np.clip(need / (draws.count[at].sum() + 1), 0.0, 1.0))
+    below = draws.mass[(draws.score < value) & ~at].sum()
+    need = (1 - alpha) * (draws.mass.sum() + 1) - below
+    return float(np.clip(need / (draws.mass[at].sum() + 1), 0.0, 1.0))
 
 
 def effective_numbers(

@@ -396,4 +396,4 @@ class PatternMixtureLR(PatternPredictor):
 def _is_number(k: Any) -> bool:
     """Whether something is a whole number of components."""
     whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
-    return whole and k >= 1
+    return whole and bool(k >= 1)
