@@ -163,7 +163,7 @@ def test_a_predictor_of_another_class_is_asked_like_those_of_missfit(rng):
 
 def test_scouts_are_cheaper_models_of_the_same_kind():
     assert PatternMixtureLR(random_state=3).scout().get_params() == {
-        **PatternMixtureLR(2).get_params(),
+        **PatternMixtureLR(max_components=2).get_params(),
         "random_state": 3,
     }
     assert PatternMixtureLR(3).scout() is None
