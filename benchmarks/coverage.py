@@ -116,7 +116,8 @@ def replicate(name, d, size, seed):
         for what, rows in parts_of(kind, n_missing).items():
             covered.append(((level, what), rows.sum(), inside[rows].sum()))
         ratio = (upper - lower) / 2 / same_pattern_widths(model, mask, 1 - level)
-        ratios.append((level, np.nanmedian(ratio)))
+        if not np.isnan(ratio).all():
+            ratios.append((level, np.nanmedian(ratio)))
     return covered, ratios
 
 
@@ -188,7 +189,7 @@ def print_coverage(title, results):
         line = [_cell(level, what, cells[level, what]) for level in LEVELS]
         if any(cell.strip() != "-" for cell in line):
             print(f"{what:28s}{share:>7.1%}" + "".join(line))
-    return [np.nanmedian(ratios[level]) for level in LEVELS]
+    return [np.median(ratios[level] or [np.nan]) for level in LEVELS]
 
 
 def star(is_beyond):
