@@ -43,9 +43,18 @@ QUICK = [EMLR(), ConditionalImputedLR(), HistGradientBoostingRegressor()]
 
 
 @parametrize_with_checks(
-    [AutoRegressor()], expected_failed_checks=lambda _: NOT_EQUIVALENT
+    [AutoRegressor([EMLR(), HistGradientBoostingRegressor(max_iter=20)], cv=3)],
+    expected_failed_checks=lambda _: NOT_EQUIVALENT,
 )
 def test_scikit_learn_s_own_suite(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [AutoRegressor()], expected_failed_checks=lambda _: NOT_EQUIVALENT
+)
+def test_scikit_learn_s_own_suite_with_all_candidates(estimator, check):
     check(estimator)
 
 

@@ -42,6 +42,7 @@ def kinds(candidates):
 # --- what would be tried --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_would_be_tried_is_what_fit_tries(rng):
     X, y = rows(rng)
     model = AutoRegressor(random_state=0)

@@ -21,6 +21,7 @@ def assert_as_recorded(found):
         assert list(values) == agrees(GOLDEN["predictions"][name]), name
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_predictions_of_linear_estimators_are_as_recorded():
     assert_as_recorded(remake.quick_predictions())

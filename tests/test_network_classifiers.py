@@ -33,18 +33,14 @@ pytest.importorskip(
 MLP8 = MLPClassifier(width=8, weight_decay=1.0, random_state=0)
 NEUMISS = NeuMissClassifier(depth=3, weight_decay=100.0, random_state=0)
 BOTH = pytest.mark.parametrize("model", [MLP8, NEUMISS], ids=["MLP", "NeuMiss"])
-# A program takes a second to compile, and a test runs up to six of them.
 
 
-@pytest.mark.slow
-@parametrize_with_checks([MLP8])
-def test_scikit_learn_s_own_suite(estimator, check):
-    check(estimator)
-
-
+# A program takes a second to compile, and a check runs up to six of them; the suite of
+# a network is among the fast tests in test_networks.py.
 @pytest.mark.slow
 @parametrize_with_checks(
     [
+        MLP8,
         NEUMISS,
         MLPClassifier(width=8),
         NeuMissClassifier(depth=3),

@@ -50,6 +50,7 @@ def test_a_network_alone_and_in_a_batch_of_a_hundred_agree(rng):
             np.testing.assert_allclose(p, many[k].params[name], atol=2e-4)
 
 
+@pytest.mark.slow
 def test_networks_that_wait_for_a_slot_end_as_those_that_do_not(rng, monkeypatch):
     table = data(rng, sets=[100 + 13 * k for k in range(30)])
     nets = list(networks(30, Recipe(max_epochs=40, patience=None)))
@@ -140,6 +141,7 @@ def test_units_of_zero_weight_stay_without_a_say(rng):
     )
 
 
+@pytest.mark.slow
 def test_networks_leave_the_batch_when_their_loss_no_longer_falls(rng):
     table = data(rng)
     recipe = Recipe(max_epochs=200, tol=5e-3, patience=10)

@@ -153,6 +153,7 @@ def test_weights_equal_repeated_rows_at_equal_folds(rng):
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_several_targets_and_few_rows(rng):
     _, X, y = own_laws(2000)
     both = np.column_stack([y, -y])

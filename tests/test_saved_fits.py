@@ -114,6 +114,7 @@ def test_a_changed_table_or_option_starts_anew_and_says_so(options, tmp_path):
     assert without_seconds(found) == without_seconds(fresh)
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_removes_the_fits_of_others_and_keeps_its_own(tmp_path):
     rows = table()
     path, names = tmp_path / "t.csv", ["ConstantImputedLR"]

@@ -115,6 +115,7 @@ def test_figure_4_leaves_out_networks_of_fewer_than_four_units(table):
     assert "n = 375,000" in fig.axes[1].get_title()
 
 
+@pytest.mark.slow
 def test_figures_are_written_as_pdf_and_png(table, tmp_path):
     small = table[table["d"].isin([4, 10]) & (table["n"] >= 18_750)]
     save_figures(small, (1, 2, 3, 4), tmp_path)  # 5 is that of classes

@@ -68,6 +68,7 @@ def test_the_line_says_what_runs_how_long_and_what_is_left():
     assert status.line(5, 80) == ""
 
 
+@pytest.mark.slow
 def test_fit_and_predict_show_progress_and_leave_nothing_behind(table, tmp_path):
     model = tmp_path / "m.skops"
     fit = ("fit", table, "--target", "y", "--model", model, "--predictor", "EMLR")
