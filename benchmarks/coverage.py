@@ -14,8 +14,7 @@ With --sets only the sets of classes are measured.
 The bars: coverage within 2 points of what is asked for, for each number of missing
 values where the model says "same pattern" and on average over all rows; median width
 at most 1.15 times that of the scores of the same pattern where there are enough of
-these; at least 88 % at 90 % with 20 groups. What is beyond a bar by more than two of
-its standard errors has a star.
+these; at least 88 % at 90 % with 20 groups. Lines beyond a bar end in a star.
 """
 
 import argparse
@@ -44,9 +43,8 @@ LEVELS, SIZES, N_NEW = (0.8, 0.9, 0.95), (400, 2000), 4000
 N_GROUPS, ROWS_IN_GROUP = (8, 20, 40, 200), 25
 HELD_OUT = 0.25
 # A coverage of few replications, or with a larger standard error, says nothing about
-# two points: "-". With 9 calibration rows coverage has a standard deviation of 9 points
-# from one replication to another.
-FEWEST, LARGEST_ERROR = 30, 0.007
+# two points: "-".
+FEWEST, LARGEST_ERROR = 10, 0.007
 
 
 class UnevenNoise:
@@ -210,7 +208,7 @@ def _cell(level, what, found):
     if (n > 0).sum() < FEWEST or error > LARGEST_ERROR:
         return f"{'-':>8s} "
     barred = what.startswith(("same pattern", "all rows of"))
-    return f"{share:>8.3f}{star(barred and abs(share - level) > 0.02 + 2 * error)}"
+    return f"{share:>8.3f}{star(barred and abs(share - level) > 0.02)}"
 
 
 def grouped_rows(rng, n_groups):
