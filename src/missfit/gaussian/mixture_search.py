@@ -29,10 +29,10 @@ from missfit.moments.pattern_moments import PatternMoments
 
 # Powers of the responsibilities while starts are tried, N_STARTS of them with all means
 # drawn anew; N_KEPT of all go on for KEPT_STEPS steps. On the published mixtures (d = 4
-# to 10) the fit has the R2 of one started at the true parameters, to 2e-4. With 25 kept
-# steps instead of 12 the search takes up to a quarter longer; 96 tables of mixture3 (d = 4
-# to 10, 400 to 1,500 rows) had the same K, and R2 differed by 1e-4 at most in the mean
-# of the twelve tables of a size.
+# to 10) the fit has the R2 of one started at the true parameters, to 2e-4. 25 kept
+# steps instead of 12 take up to a quarter longer; 96 tables of mixture3 (d = 4 to 10,
+# 400 to 1,500 rows) had the same K, and the means of R2 of the twelve tables of each
+# size were within 1e-4.
 TEMPERATURES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.0, 1.0)
 N_STARTS = 12
 N_KEPT = 3
