@@ -131,7 +131,19 @@ def _law(comparison: Comparison) -> EMLR:
 def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
     """Return the evidence on the mechanism, by the same rules as `explain`."""
     found = mechanism(comparison.rows, (law.mean_, law.covariance_))
-    return with_self_masking(found, self_masking_trial(comparison))
+    trial = self_masking_trial(comparison)
+    return with_self_masking(found, trial, _why_untested(comparison))
+
+
+def _why_untested(comparison: Comparison) -> str:
+    """Return why a comparison cannot tell whether values hide themselves."""
+    if not comparison.mask.any():
+        return "nothing is missing"
+    if comparison.task.classes is not None:
+        return "a comparison of classifiers does not; AutoClassifier().explain() does"
+    tried = {trial.name for trial in comparison.sound}
+    lacks = [name for name in ("EMLR", "SelfMaskedLR") if name not in tried]
+    return f"the comparison has no score of {' and '.join(lacks)}"
 
 
 class MaskEvidence(NamedTuple):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.auto.parts import few_threads
 from missfit.comparison.candidates import Candidate
 from missfit.comparison.number_task import NUMBER
 from missfit.comparison.task import Task
@@ -41,7 +42,7 @@ def fit_and_predict(
     if one.takes_groups and groups is not None:
         options["groups"] = groups[~test]
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), few_threads(len(y)):
             # A candidate is only tried here: its warnings of slow convergence or rare
             # patterns are for those who choose it.
             warnings.simplefilter("ignore")

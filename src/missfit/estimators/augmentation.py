@@ -26,19 +26,17 @@ MOST_NESTED = 1000  # rows, since each meets every row to predict
 NEAREST = 100
 
 
-class Typical(NamedTuple):
-    """The typical score of patterns, and what it is the mean of.
+class NearScores(NamedTuple):
+    """Scores that are typical of patterns, and the rows that they come from.
 
     Attributes
     ----------
-    mean : ndarray of shape (P,)
     rows : int ndarray of shape (P, N)
         The calibration rows that need the least hiding.
     scores : ndarray of shape (P, N)
         Of these rows, hidden as in the union of the pattern and their own.
     """
 
-    mean: NDArray[np.float64]
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
 
@@ -69,8 +67,8 @@ class Augmentation(NamedTuple):
             scores[block] = self.score(table, self.targets[rows[block]])
         return scores
 
-    def typical_scores(self, patterns: NDArray[np.bool_]) -> Typical:
-        """Return the mean score of the rows nearest to each pattern (P, d).
+    def near_scores(self, patterns: NDArray[np.bool_]) -> NearScores:
+        """Return the scores of the rows nearest to each pattern (P, d).
 
         The nearest are those that need the least hiding to have all that the pattern
         misses. They are hidden as in the union of both patterns.
@@ -86,7 +84,7 @@ class Augmentation(NamedTuple):
         flat = rows.ravel()
         hidden = self.mask[flat] | np.repeat(patterns, n_near, axis=0)
         scores = self.scores(flat, hidden).reshape(rows.shape)
-        return Typical(scores.mean(axis=1), rows, scores)
+        return NearScores(rows, scores)
 
     def usable_rows(self, patterns: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Count the rows that observe all that each pattern (P, d) observes."""

@@ -72,15 +72,12 @@ class Calibration:
     group : int ndarray of shape (n,)
         Rows of one group count as one draw, of which each is a part.
     weight : ndarray of shape (n,)
-    scale : ndarray of shape (n,)
-        The typical score sigma(m_k) of a row with the pattern of row k.
     """
 
     score: NDArray[np.float64]
     mask: NDArray[np.bool_]
     group: NDArray[np.intp]
     weight: NDArray[np.float64]
-    scale: NDArray[np.float64]
 
     def has_own_rows(
         self, patterns: NDArray[np.bool_], alpha: float
@@ -92,15 +89,29 @@ class Calibration:
         return (place >= 0) & is_enough(number[place], alpha)
 
     def thresholds(
-        self, patterns: NDArray[np.bool_], scale: NDArray[np.float64], alpha: float
+        self,
+        patterns: NDArray[np.bool_],
+        alpha: float,
+        scale: NDArray[np.float64],
+        scales: NDArray[np.float64],
     ) -> Thresholds:
-        """Return the thresholds of distinct patterns (P, d) with their scales (P,)."""
+        """Return the thresholds of distinct patterns.
+
+        Parameters
+        ----------
+        patterns : bool ndarray of shape (P, d)
+        alpha : float
+        scale : ndarray of shape (P,)
+            The typical score sigma(m) of each.
+        scales : ndarray of shape (n,)
+            The typical score sigma(m_k) of a row with the pattern of row k.
+        """
         seen = group_rows(self.mask)
         pattern_of_row = seen.pattern_of_row()
         number = effective_numbers(pattern_of_row, self.group, self.weight)
         place = find_keys(pattern_keys(seen.patterns), pattern_keys(patterns))
         value, kind = self._of_rare_patterns(
-            patterns.sum(axis=1), number[pattern_of_row], alpha
+            patterns.sum(axis=1), number[pattern_of_row], alpha, scales
         )
         value *= scale
         tied = np.ones(len(patterns))
@@ -111,7 +122,7 @@ class Calibration:
             tied[p] = tied_share(self._draws(rows), alpha, value[p])
         return Thresholds(value, kind.astype(str), tied)
 
-    def _of_rare_patterns(self, n_missing, number_of_row, alpha: float):
+    def _of_rare_patterns(self, n_missing, number_of_row, alpha: float, scales):
         """Return quantiles of scaled scores by number of missing values, and kinds."""
         rare = np.flatnonzero(~is_enough(number_of_row - 1, alpha))
         value = np.empty(len(n_missing))
@@ -119,12 +130,12 @@ class Calibration:
         pools = self._pools(rare, alpha)
         if not pools:
             everything = np.arange(len(self.score))
-            value[:] = self.quantile(everything, alpha, scaled=True)
+            value[:] = self.quantile(everything, alpha, scales)
             kind[:] = ALL if np.isfinite(value).all() else TOO_FEW
             return value, kind
         last = [self.mask[pool].sum(axis=1).max() for pool in pools[:-1]]
         pool_of = np.searchsorted(last, n_missing)
-        levels = [self.quantile(pool, alpha, scaled=True) for pool in pools]
+        levels = [self.quantile(pool, alpha, scales) for pool in pools]
         return np.array(levels)[pool_of], kind
 
     def _pools(self, rare: NDArray[np.intp], alpha: float) -> list[NDArray[np.intp]]:
@@ -151,15 +162,15 @@ class Calibration:
         return effective_numbers(together, self.group[rows], self.weight[rows])[0]
 
     def quantile(
-        self, rows: NDArray[np.intp], alpha: float, *, scaled: bool = False
+        self, rows: NDArray[np.intp], alpha: float, scales: NDArray | None = None
     ) -> float:
         """`conformal_quantile` of some rows, of their score or of score / scale."""
-        return conformal_quantile(self._draws(rows, scaled=scaled), alpha)
+        return conformal_quantile(self._draws(rows, scales), alpha)
 
-    def _draws(self, rows: NDArray[np.intp], *, scaled: bool = False) -> Draws:
+    def _draws(self, rows: NDArray[np.intp], scales: NDArray | None = None) -> Draws:
         score = self.score[rows]
-        if scaled:
-            score = score / self.scale[rows]
+        if scales is not None:
+            score = score / scales[rows]
         return Draws.of(score, self.group[rows], self.weight[rows])
 
 

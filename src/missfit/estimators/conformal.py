@@ -164,27 +164,36 @@ class ConformalEstimator(NanEstimator):
             rows.mask,
             self.calibration_groups_,
             self.calibration_weights_,
-            self.calibration_scales_,
         )
         rare = ~calibration.has_own_rows(patterns, min(alphas))
-        scale = np.ones(len(patterns))
-        scale[rare] = self._positive(rows.typical_scores(patterns[rare]).mean)
-        found = [calibration.thresholds(patterns, scale, alpha) for alpha in alphas]
+        typical = np.ones((len(patterns), self.calibration_scales_.shape[1]))
+        near = rows.near_scores(patterns[rare])
+        typical[rare] = self._positive(self._typical(near.scores))
+        found = []
+        for alpha in alphas:
+            scales = self._scale(self.calibration_scales_, alpha)
+            scale = self._scale(typical, alpha)
+            found.append(calibration.thresholds(patterns, alpha, scale, scales))
         return Thresholds(*map(np.array, zip(*found, strict=True)))
+
+    def _typical(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is typical of scores (P, N), some of which are NaN: (P, L)."""
+        return np.nanmean(scores, axis=1, keepdims=True)
+
+    def _scale(self, typical: NDArray, alpha: float) -> NDArray[np.float64]:
+        """Return the scale of patterns (P,) at this share outside."""
+        return typical[:, 0]
 
     def _scales_of_calibration_rows(self) -> NDArray[np.float64]:
         """Return the typical score of each row's pattern, without the row itself."""
         rows = self._augmentation()
         groups = group_rows(rows.mask)
         index = groups.pattern_of_row()
-        mean, near, scores = rows.typical_scores(groups.patterns)
-        n_near = near.shape[1]
-        if n_near == 1:
-            return self._positive(mean[index])
-        is_itself = near[index] == np.arange(len(index))[:, None]
-        own = np.where(is_itself, scores[index], 0.0).sum(axis=1)
-        others = (n_near * mean[index] - own) / (n_near - is_itself.sum(axis=1))
-        return self._positive(others)
+        near, scores = rows.near_scores(groups.patterns)
+        if near.shape[1] > 1:
+            is_itself = near[index] == np.arange(len(index))[:, None]
+            scores = np.where(is_itself, np.nan, scores[index])
+        return self._positive(self._typical(scores))
 
     def _positive(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return scales to divide by, also where a pattern is predicted exactly."""

@@ -21,6 +21,13 @@ from missfit.estimators.classes import (
 from missfit.estimators.conformal import ConformalEstimator
 from missfit.moments.patterns import group_rows
 
+# Where the law of the scores that are typical of a pattern is kept. In pools, sets of
+# 90 % are scaled by the 90 % quantile of these scores. With their mean, which serves
+# intervals, rows with many missing values, whose scores differ little, were covered too
+# often: of those that miss 8 of 10 values 95.9 % under MCAR and 94.9 % under
+# self-masking (50 laws, 2,000 calibration rows); by quantiles 90.1 and 92.6 %.
+LEVELS = np.array([0.5, 0.8, 0.9, 0.95, 0.99])
+
 
 class ConformalClassifier(ConformalEstimator, NanClassifier):
     """Sets of classes around any classifier, calibrated for each missing pattern.
@@ -61,8 +68,10 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         The place of the class of each among ``classes_``.
     calibration_predictions_ : ndarray of shape (n, K)
         Their probabilities by a model that was not fitted to them.
-    calibration_groups_, calibration_weights_, calibration_scales_ : ndarray
+    calibration_groups_, calibration_weights_ : ndarray
         As in `missfit.ConformalRegressor`.
+    calibration_scales_ : ndarray of shape (n, 5)
+        Quantiles of the scores that are typical of the pattern of each.
 
     Notes
     -----
@@ -143,6 +152,24 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
 
     def _scores(self, targets: NDArray, predicted: NDArray) -> NDArray[np.float64]:
         return 1 - predicted[np.arange(len(targets)), targets]
+
+    def _typical(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the quantiles of scores (P, N) at `LEVELS`: (P, L)."""
+        number = np.count_nonzero(~np.isnan(scores), axis=1)
+        ordered = np.sort(scores, axis=1)  # NaN comes last
+        place = LEVELS * (number[:, None] - 1)
+        below = np.floor(place).astype(np.intp)
+        low, high = (
+            np.take_along_axis(ordered, np.minimum(k, number[:, None] - 1), axis=1)
+            for k in (below, below + 1)
+        )
+        return low + (place - below) * (high - low)
+
+    def _scale(self, typical: NDArray, alpha: float) -> NDArray[np.float64]:
+        """Return the quantile at 1 - alpha, linear between `LEVELS`."""
+        place = np.interp(1 - alpha, LEVELS, np.arange(len(LEVELS)))
+        low, high = int(np.floor(place)), int(np.ceil(place))
+        return typical[:, low] + (place - low) * (typical[:, high] - typical[:, low])
 
     def _keep(self, held_out: HeldOut) -> None:
         super()._keep(held_out)

@@ -42,7 +42,9 @@ class SelfMaskingTrial(NamedTuple):
         return self.gain > max(0.0, self.standard_error)
 
 
-def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mechanism:
+def with_self_masking(
+    found: Mechanism, trial: SelfMaskingTrial | None, untested: str = ""
+) -> Mechanism:
     """Return the mechanism with the verdict on self-masking.
 
     It is *possible* where
@@ -62,12 +64,11 @@ def with_self_masking(found: Mechanism, trial: SelfMaskingTrial | None) -> Mecha
     Unless the features are Gaussian, rows cannot tell a value that hides itself from a
     value that is hidden by something else on which y depends. So *possible* means that
     one of the two is the case, and *yes* that the Gaussian model of self-masking fits
-    best.
+    best. Where there was no trial, `untested` says why.
     """
     if trial is None:
-        return found._replace(
-            self_masking=None, self_possible=False, self_evidence="not tested"
-        )
+        why = f"not tested, since {untested}" if untested else "not tested"
+        return found._replace(self_masking=None, self_possible=False, self_evidence=why)
     possible = bool(found.residual) and trial.wins
     claimed = possible and trial.has_slopes is not False and not trial.beaten_by
     verdict = "yes" if claimed else "possible" if possible else "no sign that holds"

@@ -207,8 +207,11 @@ def _diagnosis(comparison: Comparison, n_jobs: int, seconds: float | None) -> Di
     rows = drawn_rows(n_rows, n_drawn, comparison.seed)
     part = comparison.at_rows(rows)
     found = diagnose(part, n_jobs=n_jobs, with_curve=False, seconds=limit)
+    rate = dict(zip(comparison.names, comparison.mask.mean(axis=0), strict=True))
     return replace(
         found,
+        # shares of the whole table, as everywhere else in the report
+        masks=[one._replace(rate=float(rate[one.name])) for one in found.masks],
         by_count=errors_by_count(comparison),
         by_pattern=errors_by_pattern(comparison),
     )

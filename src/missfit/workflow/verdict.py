@@ -50,8 +50,8 @@ class Verdict(NamedTuple):
             )
         if not self.changes:
             return (
-                f"the expected {self.loss} was {then} at fit and is {now} for these "
-                "rows, because of which of their values happen to be missing"
+                f"the expected {self.loss} of these rows is {now}, and it was {then} "
+                "at fit: other values are missing in them, as chance has it"
             )
         what = "rises" if self.now > self.then else "falls"
         return (
@@ -70,7 +70,7 @@ class Verdict(NamedTuple):
                 more += f"{alone:.{DIGITS}g}"
             said.append(f"{one.words}{more} (p = {one.p:.1g})")
         if not self.changes:
-            said.append("nothing has changed, as far as can be told")
+            said.append("nothing has changed by more than chance explains")
         return [*said, self.words()]
 
 
