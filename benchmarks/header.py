@@ -12,7 +12,12 @@ import missfit
 
 
 def commit():
-    """Return the short hash, with + where files differ from it."""
+    """Return the short hash, with + where files differ from it.
+
+    A copy without git has it from the variable MISSFIT_COMMIT.
+    """
+    if "MISSFIT_COMMIT" in os.environ:
+        return os.environ["MISSFIT_COMMIT"]
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
         head = subprocess.run(
