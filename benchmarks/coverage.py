@@ -11,10 +11,10 @@ are drawn (`predict_set` with a random_state).
 
 With --sets only the sets of classes are measured.
 
-The bars: coverage within 2 points of what is asked for, for each number of missing
-values, of all rows and of those where the model says "same pattern"; median width at
-most 1.15 times that of the scores of the same pattern where there are enough of these;
-at least 88 % at 90 % with 20 groups. Lines beyond a bar end in a star.
+The bars: coverage within 2 points of what is asked for, over all rows and for each
+number of missing values where the model says "same pattern", or, of sets, of all kinds;
+median width at most 1.15 times that of the scores of the same pattern where there are
+enough of these; at least 88 % at 90 % with 20 groups. Lines beyond a bar end in a star.
 """
 
 import argparse
@@ -156,7 +156,8 @@ def table_of_law(name, d, size, n_replications, jobs):
     results = Parallel(jobs)(
         delayed(replicate)(name, d, size, seed) for seed in range(n_replications)
     )
-    ratios = print_coverage(f"{name}, {d} features, {size} calibration rows", results)
+    title = f"{name}, {d} features, {size} calibration rows"
+    ratios = print_coverage(title, results, ("same pattern", "all rows of"))
     line = [f"{ratio:>8.3f}{star(ratio > 1.15)}" for ratio in ratios]
     print(f"{'width / same pattern':28s}{'':7s}" + "".join(line))
 
@@ -167,12 +168,12 @@ def table_of_sets(name, d, size, n_replications, jobs):
         delayed(replicate_sets)(name, d, size, seed) for seed in range(n_replications)
     )
     title = f"sets of three classes, {name}, {d} features, {size} calibration rows"
-    sizes = print_coverage(title, results)
+    sizes = print_coverage(title, results, ("all kinds", "same pattern", "all rows of"))
     line = "".join(f"{value:>8.3f} " for value in sizes)
     print(f"{'classes in a set':28s}{'':7s}{line}")
 
 
-def print_coverage(title, results):
+def print_coverage(title, results, barred):
     """Print coverage by kind and number missing; return the medians of the rest."""
     cells, ratios = defaultdict(list), defaultdict(list)
     for covered, widths in results:
@@ -185,7 +186,8 @@ def print_coverage(title, results):
     n_rows = {key: sum(n for n, _ in found) for key, found in cells.items()}
     for what in sorted({what for _, what in cells}, key=_order):
         share = n_rows.get((0.9, what), 0) / n_rows[0.9, "all rows of the table"]
-        line = [_cell(level, what, cells[level, what]) for level in LEVELS]
+        has_bar = what.startswith(barred)
+        line = [_cell(level, has_bar, cells[level, what]) for level in LEVELS]
         if any(cell.strip() != "-" for cell in line):
             print(f"{what:28s}{share:>7.1%}" + "".join(line))
     return [np.median(ratios[level] or [np.nan]) for level in LEVELS]
@@ -201,15 +203,14 @@ def _order(what):
     return [not what.startswith(word) for word in first], len(what), what
 
 
-def _cell(level, what, found):
+def _cell(level, has_bar, found):
     """Coverage of some rows over all replications, which differ in their rows."""
     n, n_inside = np.array(found or [(0, 0)]).T
     share = n_inside.sum() / max(1, n.sum())
     error = np.sqrt(((n_inside - share * n) ** 2).sum()) / max(1, n.sum())
     if (n > 0).sum() < FEWEST or error > LARGEST_ERROR:
         return f"{'-':>8s} "
-    barred = what.startswith(("all kinds", "same pattern", "all rows of"))
-    return f"{share:>8.3f}{star(barred and abs(share - level) > 0.02)}"
+    return f"{share:>8.3f}{star(has_bar and abs(share - level) > 0.02)}"
 
 
 def grouped_rows(rng, n_groups):

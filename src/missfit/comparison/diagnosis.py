@@ -25,7 +25,12 @@ from missfit.comparison.stress import stress_of
 from missfit.estimators import EMLR, ConformalRegressor
 from missfit.evidence.mechanism import Mechanism, mechanism
 from missfit.evidence.predictable_masks import mask_aucs
-from missfit.evidence.self_masking import BEATEN, SelfMaskingTrial, with_self_masking
+from missfit.evidence.self_masking import (
+    BEATEN,
+    UNTRIED,
+    SelfMaskingTrial,
+    with_self_masking,
+)
 from missfit.evidence.stress import Stress
 from missfit.evidence.worth import Worth, heldout_worth, law_drops, law_worth
 from missfit.moments.patterns import group_rows, variable_mask
@@ -137,13 +142,10 @@ def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
 
 def _why_untested(comparison: Comparison) -> str:
     """Return why a comparison cannot tell whether values hide themselves."""
-    if not comparison.mask.any():
-        return "nothing is missing"
     if comparison.task.classes is not None:
         return "a comparison of classifiers does not; AutoClassifier().explain() does"
     tried = {trial.name for trial in comparison.sound}
-    lacks = [name for name in ("EMLR", "SelfMaskedLR") if name not in tried]
-    return f"the comparison has no score of {' and '.join(lacks)}"
+    return "EMLR was not tried" if "SelfMaskedLR" in tried else UNTRIED
 
 
 class MaskEvidence(NamedTuple):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from missfit.evidence.mechanism import Mechanism
 
 BEATEN = 3.0  # paired standard errors by which another linear model must be better
+UNTRIED = "no model of self-masking was tried"
 
 
 class SelfMaskingTrial(NamedTuple):
@@ -43,7 +44,7 @@ class SelfMaskingTrial(NamedTuple):
 
 
 def with_self_masking(
-    found: Mechanism, trial: SelfMaskingTrial | None, untested: str = ""
+    found: Mechanism, trial: SelfMaskingTrial | None, untested: str = UNTRIED
 ) -> Mechanism:
     """Return the mechanism with the verdict on self-masking.
 
@@ -67,7 +68,7 @@ def with_self_masking(
     best. Where there was no trial, `untested` says why.
     """
     if trial is None:
-        why = f"not tested, since {untested}" if untested else "not tested"
+        why = f"not tested, since {untested}"
         return found._replace(self_masking=None, self_possible=False, self_evidence=why)
     possible = bool(found.residual) and trial.wins
     claimed = possible and trial.has_slopes is not False and not trial.beaten_by
