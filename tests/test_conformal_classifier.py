@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laws import small_law
@@ -100,16 +101,44 @@ def test_rare_patterns_with_many_missing_values_are_covered_as_asked(rng):
 
 
 def test_typical_scores_are_quantiles_of_those_that_are_known(rng):
-    scores = rng.random((50, 30))
-    scores[np.arange(50), rng.integers(0, 30, 50)] = np.nan
+    scores, known = rng.random((50, 30)), np.full((50, 30), True)
+    known[np.arange(50), rng.integers(0, 30, 50)] = False
     model = ConformalClassifier(EM)
-    levels = model._typical(scores)
+    levels = model._typical(scores, known)
+    scores[~known] = np.nan
     for alpha in (0.4, 0.2, 0.1, 0.05, 0.01):
         expected = np.nanquantile(scores, 1 - TAIL * alpha, axis=1)
+        expected = np.maximum(expected, np.nanmean(scores, axis=1))
         np.testing.assert_allclose(model._scale(levels, alpha), expected, rtol=1e-12)
     between = model._scale(levels, 0.07)
     assert (model._scale(levels, 0.1) < between).all()
     assert (between < model._scale(levels, 0.05)).all()
+
+
+def test_a_model_of_before_there_were_levels_predicts_on(rng):
+    X = rng.standard_normal((900, 8))
+    label = X.sum(axis=1) + rng.standard_normal(900) > 0
+    X[rng.random(X.shape) < 0.4] = np.nan
+    model = ConformalClassifier(EM, random_state=0).fit(X, label)
+    assert model.calibration_scales_.ndim == 2
+    model.calibration_scales_ = model.calibration_scales_[:, 0]
+    sets, kind = model.predict_set(X, return_kind=True)
+    assert "pooled patterns" in kind
+    assert sets[np.arange(900), label.astype(int)].mean() > 0.8
+
+
+def test_patterns_predicted_without_doubt_do_not_fill_the_sets_of_others(rng):
+    """A tree is sure of most rows: nine in ten typical scores are zero."""
+    X = rng.standard_normal((4000, 6))
+    label = X[:, 0] > 0
+    X[rng.random(X.shape) < 0.4] = np.nan
+    tree = DecisionTreeClassifier(random_state=0)
+    model = ConformalClassifier(tree, random_state=0).fit(X[:3000], label[:3000])
+    new = X[3000:]
+    sets = model.predict_set(new)
+    complete = ~np.isnan(new[:, 0])
+    assert sets[complete].sum(axis=1).mean() < 1.3
+    assert sets[np.arange(1000), label[3000:].astype(int)].mean() > 0.87
 
 
 def test_the_true_probabilities_give_the_sets_of_the_neyman_pearson_lemma():

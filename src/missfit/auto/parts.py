@@ -20,7 +20,7 @@ from missfit.auto.telling_columns import boosted_columns
 from missfit.auto.trees import FlatTrees
 
 BOOSTED_TREES = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-MANY_ROWS = 50_000  # from here on predictions take all threads
+MANY_ROWS = 50_000  # from here on boosting takes all threads
 
 
 class Part(NamedTuple):

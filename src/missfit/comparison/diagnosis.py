@@ -143,9 +143,12 @@ def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
 def _why_untested(comparison: Comparison) -> str:
     """Return why a comparison cannot tell whether values hide themselves."""
     if comparison.task.classes is not None:
-        return "a comparison of classifiers does not; AutoClassifier().explain() does"
-    tried = {trial.name for trial in comparison.sound}
-    return "EMLR was not tried" if "SelfMaskedLR" in tried else UNTRIED
+        return "a comparison of classifiers cannot tell; AutoClassifier().explain() can"
+    if "SelfMaskedLR" not in {trial.name for trial in comparison.sound}:
+        return UNTRIED
+    if not comparison.mask.any():
+        return "nothing is missing in the rows that were looked at"
+    return "EMLR has no score to compare with"
 
 
 class MaskEvidence(NamedTuple):

@@ -20,7 +20,7 @@ SAME, POOLED, ALL, TOO_FEW = "same pattern", "pooled patterns", "all rows", "too
 # of 4 points at 90 %; more would mix rows with few and with many missing values. Those
 # of the most missing values are a pool of their own from 20 on: put together with rows
 # of fewer, sets of classes of 90 % covered 94 % of the rows that miss 7 of 10 features
-# (self-masking, 2,000 calibration rows) and 88 % of those that miss 6.
+# (self-masking, 2,000 calibration rows, scaled by means) and 88 % of those that miss 6.
 POOL, LAST_POOL = 50, 20
 ROUNDING = 1e-9  # of sums of weights
 # Scores that differ by no more are the same: predictions of one row differ in their

@@ -166,9 +166,10 @@ class ConformalEstimator(NanEstimator):
             self.calibration_weights_,
         )
         rare = ~calibration.has_own_rows(patterns, min(alphas))
-        typical = np.ones((len(patterns), self.calibration_scales_.shape[1]))
-        near = rows.near_scores(patterns[rare])
-        typical[rare] = self._positive(self._typical(near.scores))
+        typical = np.ones((len(patterns), *self.calibration_scales_.shape[1:]))
+        scores = rows.near_scores(patterns[rare]).scores
+        known = np.full(scores.shape, True)
+        typical[rare] = self._positive(self._typical(scores, known))
         found = []
         for alpha in alphas:
             scales = self._scale(self.calibration_scales_, alpha)
@@ -176,13 +177,15 @@ class ConformalEstimator(NanEstimator):
             found.append(calibration.thresholds(patterns, alpha, scale, scales))
         return Thresholds(*map(np.array, zip(*found, strict=True)))
 
-    def _typical(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is typical of scores (P, N), some of which are NaN: (P, L)."""
-        return np.nanmean(scores, axis=1, keepdims=True)
+    def _typical(
+        self, scores: NDArray[np.float64], known: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return what is typical of those scores (P, N) that may be known: (P,)."""
+        return np.where(known, scores, 0.0).sum(axis=1) / known.sum(axis=1)
 
     def _scale(self, typical: NDArray, alpha: float) -> NDArray[np.float64]:
         """Return the scale of patterns (P,) at this share outside."""
-        return typical[:, 0]
+        return typical
 
     def _scales_of_calibration_rows(self) -> NDArray[np.float64]:
         """Return the typical score of each row's pattern, without the row itself."""
@@ -190,10 +193,10 @@ class ConformalEstimator(NanEstimator):
         groups = group_rows(rows.mask)
         index = groups.pattern_of_row()
         near, scores = rows.near_scores(groups.patterns)
-        if near.shape[1] > 1:
-            is_itself = near[index] == np.arange(len(index))[:, None]
-            scores = np.where(is_itself, np.nan, scores[index])
-        return self._positive(self._typical(scores))
+        known = near[index] != np.arange(len(index))[:, None]
+        if near.shape[1] == 1:
+            known[:] = True
+        return self._positive(self._typical(scores[index], known))
 
     def _positive(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return scales to divide by, also where a pattern is predicted exactly."""

@@ -79,7 +79,7 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
         Their targets, and the predictions of a model that was not fitted to them.
     calibration_groups_, calibration_weights_ : ndarray
         Their groups, numbered, and their weights.
-    calibration_scales_ : ndarray of shape (n, 1)
+    calibration_scales_ : ndarray
         The typical score of the pattern of each, by "auto".
 
     Notes

@@ -132,10 +132,13 @@ class EMLR(PatternPredictor):
     with r_ij the correlation of the n_ij rows that observe both features, F the rows of
     E[X | x_obs] under the law of X alone, and q what the ridge of y on F leaves, of
     rows and slopes together. The slope_rows of most evidence are taken, and EM of
-    (X, y) goes on from that ridge. Where a step of EM would take more than a second or
-    two (as at 2,000 rows of 1,000 features, a fifth missing) the covariance of X is
-    that of the pairs, pulled, and the ridge is the end of it; a warning says so. With
-    more rows that is done where a step would take more than about ten seconds.
+    (X, y) goes on from that ridge. Where there are no more rows than features, and the
+    weakest ridge is the most probable one for some target, it goes on for 20 steps at
+    most, unless ``tol`` is given: more would bend the missing values to y. Where a step
+    of EM would take more than a second or two (as at 2,000 rows of 1,000 features, a
+    fifth missing) the covariance of X is that of the pairs, pulled, and the ridge is
+    the end of it; a warning says so. With more rows that is done where a step would
+    take more than about ten seconds.
 
     Examples
     --------
@@ -250,6 +253,8 @@ class EMLR(PatternPredictor):
             )
         observed = moments.count @ ~moments.patterns / moments.count.sum()
         if self.algorithm == "reference" or observed.min(initial=1.0) > SPARSE:
+            return ""
+        if held.is_cut:
             return ""
         left = distance_left(data, held.model, fit)
         if left <= FAR:

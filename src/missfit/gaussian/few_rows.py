@@ -52,11 +52,11 @@ STEP_SPEED, FILL_SPEED = 4.5e9, 3.5e10
 FILLS, CUBES = 4, 60  # cubes of what a pattern misses, and of the columns, by pairs
 STEPS = 25  # of EM, more or less
 MOST_PULL = 0.999  # share of a correlation that is taken away at most
-# Steps of EM of (X, y) where y has fewer rows than X has features, and so little noise
-# that the weakest ridge is the most probable one: every step then bends the missing
-# values further to y. Mean R2 of the tables of which that is so, of 8 each, after 1,
-# 20, 100 and 1,000 steps: .572 .599 .579 .426 (30 x 100), .822 .855 .860 .798
-# (60 x 200); 1,000 take 7 and 19 s.
+# Steps of EM of (X, y) where there are no more rows than features, and some target has
+# so little noise that its weakest ridge is the most probable one: every step then bends
+# the missing values further to it. Mean R2 of such tables (3 of 8 of 30 x 100, 1 of 8
+# of 60 x 200) after 1, 20, 100 and 1,000 steps: .572 .599 .579 .426, .822 .855 .860
+# .798; 1,000 take 7 and 19 s.
 BENDING_STEPS = 20
 
 
@@ -144,11 +144,22 @@ def _pair_correlations(data: GaussianData, d: int):
 
 
 class HeldFit(NamedTuple):
-    """A Gaussian for (X, y), the strengths that held it, and whether by EM."""
+    """A Gaussian for (X, y), the strengths that held it, and how it ended.
+
+    Attributes
+    ----------
+    fit : GaussianFit
+    model : PenalisedGaussian
+    by_em : bool
+        Whether EM was run.
+    is_cut : bool
+        Whether EM ended on purpose before it converged, see `BENDING_STEPS`.
+    """
 
     fit: GaussianFit
     model: PenalisedGaussian
     by_em: bool
+    is_cut: bool = False
 
 
 def few_rows_fit(
@@ -188,13 +199,14 @@ def few_rows_fit(
     bends = "noisy_tol" in ends and _is_bent(data, d, strength)
     limit = min(more, BENDING_STEPS) if bends else more
     fit = accelerated_em(data, model, law, **ends | {"max_iter": limit})
+    is_cut = limit < more and not fit.converged
     steps = fit.n_iter + alone.n_iter
-    done = alone.converged and (fit.converged or limit < more)
-    return HeldFit(fit._replace(n_iter=steps, converged=done), model, by_em)
+    done = alone.converged and (fit.converged or is_cut)
+    return HeldFit(fit._replace(n_iter=steps, converged=done), model, by_em, is_cut)
 
 
 def _is_bent(data: GaussianData, d: int, strength: NDArray[np.float64]) -> bool:
-    """Whether X can have any y of these rows, and a ridge as weak as any is best."""
+    """Whether any y fits these rows, and the weakest ridge is best for some target."""
     return data.n_rows <= data.varies[:d].sum() and strength.min() <= STRENGTHS[0]
 
 

@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
         if not self.changes:
             return (
                 f"the expected {self.loss} of these rows is {now}, and it was {then} "
-                "at fit: other values are missing in them, as chance has it"
+                "at fit: chance explains the difference in what is missing"
             )
         what = "rises" if self.now > self.then else "falls"
         return (
