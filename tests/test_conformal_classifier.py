@@ -1,5 +1,7 @@
 """ConformalClassifier: coverage given the pattern, and the sets that theory says."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,8 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from laws import small_law
 from missfit import EMLR, ConformalClassifier, PatternClassifier
 from missfit.bayes import BayesClassifier
-from missfit.estimators.conformal_classifier import TAIL
-from missfit.simulate import MCARGaussian, Probit
+from missfit.simulate import MCARGaussian, Probit, SelfMaskedProbit
 
 EM = PatternClassifier(EMLR())
 
@@ -78,19 +79,27 @@ def test_coverage_is_within_two_points_by_number_missing(name):
 
 
 @pytest.mark.slow
-def test_rare_patterns_with_many_missing_values_are_covered_as_asked(rng):
-    """MCAR, ten features: about 3 of 2,000 calibration rows miss 8 of them or more.
+@pytest.mark.parametrize(
+    "law_of",
+    [
+        partial(MCARGaussian, rate=0.3, noise=0.5),
+        partial(SelfMaskedProbit.with_rate, rate=0.3, slope=1.5, noise=0.5),
+    ],
+    ids=["MCAR", "self-masking"],
+)
+def test_rare_patterns_with_many_missing_values_are_covered_as_asked(rng, law_of):
+    """Ten features: 3 to 8 of 2,000 calibration rows miss 8 of them or more.
 
-    Scaled by mean scores, pools covered 96 % of such rows. Coverage by a pool of 20
-    rows has a standard deviation of 6.5 points, and that of 40 fits one of 1.
+    Divided by their means, scores of pools covered 96 % of such rows. Coverage by a
+    pool of 20 rows has a standard deviation of 6 points, and that of 60 fits one of .8.
     """
     d, inside = 10, []
-    for seed in range(40):
+    for seed in range(60):
         B = rng.standard_normal((d, d // 2))
         cov = B @ B.T + np.diag(rng.uniform(0.1, 1, d))
         scale = np.sqrt(np.diag(cov))
         gaussian = np.zeros(d), cov / scale / scale[:, None], np.linspace(0.2, 2.0, d)
-        law = MCARGaussian(*gaussian, rate=0.3, noise=0.5)
+        law = law_of(*gaussian)
         law = Probit(law, [law.target_quantile(0.4), law.target_quantile(0.7)])
         X, label = law.sample(8_000, random_state=seed)
         model = ConformalClassifier(EM, random_state=0).fit(X, label)
@@ -100,31 +109,15 @@ def test_rare_patterns_with_many_missing_values_are_covered_as_asked(rng):
     assert np.concatenate(inside).mean() == pytest.approx(0.9, abs=0.03)
 
 
-def test_typical_scores_are_quantiles_of_those_that_are_known(rng):
-    scores, known = rng.random((50, 30)), np.full((50, 30), True)
-    known[np.arange(50), rng.integers(0, 30, 50)] = False
-    model = ConformalClassifier(EM)
-    levels = model._typical(scores, known)
-    scores[~known] = np.nan
-    for alpha in (0.4, 0.2, 0.1, 0.05, 0.01):
-        expected = np.nanquantile(scores, 1 - TAIL * alpha, axis=1)
-        expected = np.maximum(expected, np.nanmean(scores, axis=1))
-        np.testing.assert_allclose(model._scale(levels, alpha), expected, rtol=1e-12)
-    between = model._scale(levels, 0.07)
-    assert (model._scale(levels, 0.1) < between).all()
-    assert (between < model._scale(levels, 0.05)).all()
-
-
-def test_a_model_of_before_there_were_levels_predicts_on(rng):
+def test_a_model_that_was_saved_without_places_predicts_the_same(rng):
     X = rng.standard_normal((900, 8))
     label = X.sum(axis=1) + rng.standard_normal(900) > 0
     X[rng.random(X.shape) < 0.4] = np.nan
     model = ConformalClassifier(EM, random_state=0).fit(X, label)
-    assert model.calibration_scales_.ndim == 2
-    model.calibration_scales_ = model.calibration_scales_[:, 0]
     sets, kind = model.predict_set(X, return_kind=True)
+    del model.calibration_places_
     assert "pooled patterns" in kind
-    assert sets[np.arange(900), label.astype(int)].mean() > 0.8
+    np.testing.assert_array_equal(model.predict_set(X), sets)
 
 
 def test_patterns_predicted_without_doubt_do_not_fill_the_sets_of_others(rng):

@@ -69,8 +69,10 @@ def test_several_levels_at_once_are_those_one_by_one(rng, method):
         np.testing.assert_allclose(lower[a], low, rtol=1e-12)
         np.testing.assert_allclose(upper[a], high, rtol=1e-12)
         kinds.append(kind)
-    assert (lower[1] <= lower[0])[kinds[0] == kinds[1]].all()
-    assert (upper[2] >= upper[1])[kinds[1] == kinds[2]].all()
+    # which patterns are in a pool depends on the level, and so does the pool
+    own = np.array(kinds) != "pooled patterns"
+    assert (lower[1] <= lower[0])[own[0] & own[1]].all()
+    assert (upper[2] >= upper[1])[own[1] & own[2]].all()
 
 
 @pytest.mark.parametrize("method", ["exact", "nested"])

@@ -22,6 +22,7 @@ from missfit.estimators.calibration_rows import (
     hold_out_by,
     read_rows,
 )
+from missfit.estimators.typical_scores import TypicalScores
 from missfit.moments.patterns import group_rows
 from missfit.tables.chunks import comes_in_chunks
 
@@ -45,7 +46,7 @@ class ConformalEstimator(NanEstimator):
     calibration_predictions_: NDArray[np.float64]
     calibration_groups_: NDArray[np.intp]
     calibration_weights_: NDArray[np.float64]
-    calibration_scales_: NDArray[np.float64]
+    calibration_places_: NDArray[np.float64]
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
@@ -75,7 +76,7 @@ class ConformalEstimator(NanEstimator):
         rows = rows._replace(X=trial._check_table(rows.X, reset=True))
         trial._keep(trial._held_out(rows))
         if self.method == "auto":
-            trial.calibration_scales_ = trial._scales_of_calibration_rows()
+            trial.calibration_places_ = trial._places_of_calibration_rows()
         return self._become(trial)
 
     @abstractmethod
@@ -161,34 +162,32 @@ class ConformalEstimator(NanEstimator):
         rows = self._augmentation()
         calibration = Calibration(
             self._calibration_scores(),
+            self._calibration_places(),
             rows.mask,
             self.calibration_groups_,
             self.calibration_weights_,
         )
         rare = ~calibration.has_own_rows(patterns, min(alphas))
-        typical = np.ones((len(patterns), *self.calibration_scales_.shape[1:]))
-        scores = rows.near_scores(patterns[rare]).scores
-        known = np.full(scores.shape, True)
-        typical[rare] = self._positive(self._typical(scores, known))
-        found = []
-        for alpha in alphas:
-            scales = self._scale(self.calibration_scales_, alpha)
-            scale = self._scale(typical, alpha)
-            found.append(calibration.thresholds(patterns, alpha, scale, scales))
+        near = rows.near_scores(patterns[rare]).scores
+        typical = self._typical(near, np.full(near.shape, True))
+
+        def score_at(places: NDArray[np.float64]) -> NDArray[np.float64]:
+            found = np.empty(len(patterns))
+            found[rare] = typical.scores_at(places[rare])
+            return found
+
+        found = [calibration.thresholds(patterns, alpha, score_at) for alpha in alphas]
         return Thresholds(*map(np.array, zip(*found, strict=True)))
 
     def _typical(
         self, scores: NDArray[np.float64], known: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return what is typical of those scores (P, N) that may be known: (P,)."""
-        return np.where(known, scores, 0.0).sum(axis=1) / known.sum(axis=1)
+    ) -> TypicalScores:
+        """Return typical scores to divide by, also where a pattern is without doubt."""
+        mean = self._calibration_scores().mean()
+        return TypicalScores.of(scores, known, least=1e-9 * mean if mean > 0 else 1.0)
 
-    def _scale(self, typical: NDArray, alpha: float) -> NDArray[np.float64]:
-        """Return the scale of patterns (P,) at this share outside."""
-        return typical
-
-    def _scales_of_calibration_rows(self) -> NDArray[np.float64]:
-        """Return the typical score of each row's pattern, without the row itself."""
+    def _places_of_calibration_rows(self) -> NDArray[np.float64]:
+        """Return the place of each row in its pattern, without the row itself."""
         rows = self._augmentation()
         groups = group_rows(rows.mask)
         index = groups.pattern_of_row()
@@ -196,12 +195,13 @@ class ConformalEstimator(NanEstimator):
         known = near[index] != np.arange(len(index))[:, None]
         if near.shape[1] == 1:
             known[:] = True
-        return self._positive(self._typical(scores[index], known))
+        return self._typical(scores[index], known).places(self._calibration_scores())
 
-    def _positive(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scales to divide by, also where a pattern is predicted exactly."""
-        typical = self._calibration_scores().mean()
-        return np.maximum(scale, 1e-9 * typical if typical > 0 else 1.0)
+    def _calibration_places(self) -> NDArray[np.float64]:
+        """Return the places, which models saved before there were any do not keep."""
+        if not hasattr(self, "calibration_places_"):
+            self.calibration_places_ = self._places_of_calibration_rows()
+        return self.calibration_places_
 
     def _calibration_scores(self) -> NDArray[np.float64]:
         return self._scores(self.calibration_targets_, self.calibration_predictions_)

@@ -21,18 +21,6 @@ from missfit.estimators.classes import (
 from missfit.estimators.conformal import ConformalEstimator
 from missfit.moments.patterns import group_rows
 
-# In pools, the scores of a pattern are scaled by that quantile of its typical scores
-# which leaves 1.25 alpha above it; it is kept at LEVELS. With their mean, which serves
-# intervals, rows with many missing values, whose scores differ little, were covered too
-# often. Sets of 90 %, of rows that miss 7 and 8 of 10 values (400 calibration rows; 160
-# laws, and 96 fits to the one of benchmarks/coverage.py, where 1.25 has .887 at 7):
-#                            mean        1 alpha     1.5 alpha   2 alpha
-# MCAR                       .937 .968   .890 .883   .901 .913   .909 .930
-# self-masking               .956 .983   .912 .934   .920 .947   .928 .960
-# the law of coverage.py     .966 .990   .874 .899   .898 .929   .917 .949
-TAIL = 1.25
-LEVELS = 1 - TAIL * np.array([0.4, 0.2, 0.1, 0.05, 0.01])
-
 
 class ConformalClassifier(ConformalEstimator, NanClassifier):
     """Sets of classes around any classifier, calibrated for each missing pattern.
@@ -75,8 +63,8 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         Their probabilities by a model that was not fitted to them.
     calibration_groups_, calibration_weights_ : ndarray
         As in `missfit.ConformalRegressor`.
-    calibration_scales_ : ndarray of shape (n, 5)
-        Quantiles of the scores that are typical of the pattern of each.
+    calibration_places_ : ndarray of shape (n,)
+        The place of each among the scores that are typical of its pattern.
 
     Notes
     -----
@@ -157,36 +145,6 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
 
     def _scores(self, targets: NDArray, predicted: NDArray) -> NDArray[np.float64]:
         return 1 - predicted[np.arange(len(targets)), targets]
-
-    def _typical(
-        self, scores: NDArray[np.float64], known: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return the quantiles of the known scores (P, N) at `LEVELS`: (P, L).
-
-        They are no less than the mean, which is above zero where most scores are zero.
-        """
-        mean = super()._typical(scores, known)
-        if self._has_one_scale():
-            return mean
-        last = known.sum(axis=1, keepdims=True) - 1
-        ordered = np.sort(np.where(known, scores, np.inf), axis=1)
-        place = LEVELS * last
-        below = np.floor(place).astype(np.intp)
-        low = np.take_along_axis(ordered, below, axis=1)
-        high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=1)
-        return np.maximum(low + (place - below) * (high - low), mean[:, None])
-
-    def _scale(self, typical: NDArray, alpha: float) -> NDArray[np.float64]:
-        """Return the quantile at 1 - TAIL alpha, linear between `LEVELS`."""
-        if self._has_one_scale():
-            return typical
-        place = np.interp(1 - TAIL * alpha, LEVELS, np.arange(len(LEVELS)))
-        low, high = int(np.floor(place)), int(np.ceil(place))
-        return typical[:, low] + (place - low) * (typical[:, high] - typical[:, low])
-
-    def _has_one_scale(self) -> bool:
-        """Whether it comes from a file that was written before there were `LEVELS`."""
-        return getattr(self, "calibration_scales_", np.ones((1, 1))).ndim == 1
 
     def _keep(self, held_out: HeldOut) -> None:
         super()._keep(held_out)

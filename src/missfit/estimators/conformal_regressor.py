@@ -38,10 +38,10 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
     "too few"          fewer than 1/alpha - 1     infinite intervals
     ================== ========================== =====================================
 
-    In the second and third case scores are divided by the typical score of their
-    pattern: the mean score of the 100 calibration rows nearest to the pattern, hidden
-    as in it (missing-data augmentation; Zaffran et al. 2023). So a pool tells how large
-    errors are, and augmentation how they differ between its patterns.
+    In the second and third case an error counts by its place among those that are
+    typical of its pattern: the errors of the 100 calibration rows nearest to the
+    pattern, hidden as in it (missing-data augmentation; Zaffran et al. 2023). So a pool
+    tells how large errors are, and augmentation how they differ between its patterns.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
         Their targets, and the predictions of a model that was not fitted to them.
     calibration_groups_, calibration_weights_ : ndarray
         Their groups, numbered, and their weights.
-    calibration_scales_ : ndarray
-        The typical score of the pattern of each, by "auto".
+    calibration_places_ : ndarray
+        The place of each among the errors that are typical of its pattern, by "auto".
 
     Notes
     -----
@@ -179,9 +179,10 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper ends for several shares outside, each of shape (alphas, n).
 
-        It costs little more than one share, since the same scores serve all. Where a
-        pattern has enough rows for one level and not for another, the narrower interval
-        need not lie inside the wider one.
+        It costs little more than one share, since the same scores serve all. Which
+        patterns have enough rows, and which are pooled, depends on the share; where
+        other rows calibrate one interval than the other, the narrower one need not lie
+        inside the wider one.
         """
         lower, upper, _ = self._intervals(X, alphas)
         return lower, upper
