@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import median
 
 ENOUGH_SECONDS = 120  # after which a measurement is not repeated
+N_NEW = 20_000  # rows that a model of 1,000,000 is scored on
 BUSY = "while True: pass"  # what runs beside a fit on a busy machine
 
 
@@ -35,6 +36,7 @@ def options():
     parser.add_argument("--repeat", type=int, default=3, help="fits of each line")
     parser.add_argument("--quick", action="store_true", help="a tenth of large tables")
     parser.add_argument("--markdown", action="store_true", help="print table rows")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -183,21 +185,63 @@ def budget(args):
         line(f"time_budget={given}", f"{taken:.2f} s", "", ratio, "1.2 times")
 
 
+def wider(args):
+    """2,000 x 1,000: processor seconds of a fit, and R2 on new rows beside rivals."""
+    from wide import METHODS, r2_and_seconds, table
+
+    n, d = (400, 200) if args.quick else (2_000, 1_000)
+    for law, slopes in (("3 factors", "dense"), ("independent", "sparse")):
+        rows = table(law, slopes, n, d, draw=1)
+        every = {"default": auto, "ridge": METHODS["ridge"]}
+        for name, make in (every | {"boosting": METHODS["boosting"]}).items():
+            r2, taken = r2_and_seconds(make, rows)
+            title = f"{n:,} x {d:,}, {law}, {slopes}: {name}"
+            line(title, f"{taken:.1f} CPU s", f"R2 {r2:.3f}")
+
+
 def million(args):
-    """Print the linear candidates with 1,000,000 rows, one by one."""
-    from missfit import AutoRegressor, PatternMoments
-    from missfit.auto.candidates import default_regressors
+    """1,000,000 x 30 in memory, from a Parquet file, and by `missfit fit`."""
+    import pandas as pd
 
     n = 100_000 if args.quick else 1_000_000
-    X, y = sample("mixture3", n)
-    passing = seconds(lambda: PatternMoments.from_data(X, y), args.repeat)
-    every = default_regressors(PatternMoments.from_data(X, y))
-    linear = [c for c in every if getattr(c, "is_linear", False)]
-    model = AutoRegressor(linear, random_state=0)
-    total = seconds(lambda: model.fit(X, y), 1)
-    line(f"{n:,} x 10, linear", f"{total:.1f} s", f"pass {passing:.2f} s")
-    for score in model.explain().candidates:
-        line(f"  {score.name}", f"{score.seconds:.2f} s", score.verdict)
+    X, y = factors(n + N_NEW, 30, hide=0.2)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = pd.DataFrame(X, columns=names).assign(y=y)
+        rows[:n].to_parquet(Path(folder) / "rows.parquet")
+        rows[n:].to_parquet(Path(folder) / "new.parquet")
+        for how in ("in memory", "from a file", "missfit fit"):
+            script = [sys.executable, __file__, "--one", how, folder]
+            said = subprocess.run(script, check=True, capture_output=True, text=True)
+            taken, peak, r2 = said.stdout.split()[-3:]
+            cells = f"{taken} CPU s", f"{peak} GB", f"R2 {r2}"
+            line(f"{n:,} x 30, {how}", *cells)
+
+
+def one_fit(how, folder):
+    """Fit in this process; print seconds of the processor, peak memory and R2."""
+    import resource
+
+    import pandas as pd
+    from sklearn.metrics import r2_score
+
+    import missfit
+
+    path, new = (Path(folder) / name for name in ("rows.parquet", "new.parquet"))
+    unseen = pd.read_parquet(new)
+    rows = pd.read_parquet(path) if how == "in memory" else None
+    start = time.process_time()
+    if rows is not None:
+        model = auto().fit(rows.drop(columns="y").to_numpy(), rows["y"].to_numpy())
+    elif how == "from a file":
+        model = auto().fit(path, "y")
+    else:
+        model = missfit.fit_table(path, "y", "AutoRegressor")
+    taken = time.process_time() - start
+    table = unseen.drop(columns="y")
+    guess = model.predict(table.to_numpy() if rows is not None else table)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{taken:.0f} {peak:.1f} {r2_score(unseen['y'], guess):.4f}")
 
 
 def gaussian(n, d):
@@ -244,12 +288,6 @@ def published(setting, n):
     return X[:n], y[:n]
 
 
-def sample(setting, n):
-    from missfit.simulate import published as law
-
-    return law(setting, 10).sample(n, random_state=0)
-
-
 def chosen(paths):
     """Return the table that lines about one table are about."""
     return next((path for path in paths if path.stem == "star_math3"), paths[0])
@@ -290,13 +328,14 @@ SECTIONS = {
     "wide": wide,
     "large": large,
     "half_missing": half_missing,
+    "wider": wider,
     "million": million,
     "predict": predict,
     "file": file,
     "busy": busy,
     "budget": budget,
 }
-ON_DEMAND = {"million"}  # what has no bar
+ON_DEMAND = {"wider", "million"}  # what has no bar
 
 
 def main():
@@ -305,6 +344,9 @@ def main():
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(args.jobs)
     warnings.simplefilter("ignore")
+    if args.one:
+        one_fit(*args.one)
+        return
     from header import header
 
     print(header())

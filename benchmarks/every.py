@@ -3,11 +3,11 @@
     python benchmarks/every.py [NAME ...] [--jobs N] [--tables CSV ...]
         [--classes CSV ...] [--out FOLDER]
 
-Without a name, all are run, one after another: some hours on two cores. What each
-prints is shown and kept in FOLDER/NAME.txt, below the day, the commit and the machine;
-what is there is not run again, so that a run can be stopped and resumed. `--jobs` is
-for those that fit many models side by side; those that measure time run alone. Real
-tables are CSV files of numbers with the target in the last column.
+Without a name, all are run, one after another: about two hours on two cores. What each
+prints is shown and kept in FOLDER/NAME.txt, below the day, the commit of the package
+and the machine; what is there is not run again, so that a run can be stopped and
+resumed. `--jobs` is for those that fit many models side by side; those that measure
+time run alone. Real tables are CSV files of numbers with the target in the last column.
 """
 
 import argparse
@@ -33,25 +33,26 @@ def commands(jobs, tables, classes, out):
         "moments": ["moments"],
         "linear": ["linear"],
         "networks": ["networks"],
-        "scale": ["scale"],
         "auto": ["auto", "--markdown", *(["--tables", *tables] if tables else [])],
+        "auto_large": ["auto", "--only", "wider", "million"],
         "class_times": ["classes", *times, "--out", str(out / "none.csv")],
         "wide": ["wide"],
         "deadline": ["deadline"],
-        "export": ["export", *tables],
         "serve": ["serve"],
+        "scale": ["scale", "--rows", "1e6", "1e8", "--runs", "1"],
+        "export": ["export", "--rows", "20000", *tables, *classes],
         # how well it predicts, and what it says
         "at_a_glance": ["at_a_glance"],
-        "which_when": ["which_when", "--out", str(out / "which_when.png")],
+        "which_when": ["which_when", "--out", "docs/figures/which_when.png"],
         "beyond_the_paper": ["beyond_the_paper", *tables],
         "tables": ["tables", *tables],
         "peers": ["peers", *tables],
         "suspicions": ["suspicions"],
-        "levels": ["levels", *many],
-        "coverage": ["coverage", *many],
-        "classes": ["classes", *shares, *many, *fits["classes"]],
-        "robustness": ["robustness", *many, *fits["robustness"]],
         "published": ["published", *many, *fits["published"]],
+        "robustness": ["robustness", *many, *fits["robustness"]],
+        "classes": ["classes", *shares, *many, *fits["classes"]],
+        "coverage": ["coverage", *many],
+        "levels": ["levels", *many],
         "generated": ["generated", *many, *fits["generated"]],
     }
 
@@ -65,7 +66,9 @@ def options():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tables", nargs="+", type=Path, default=[], metavar="CSV")
     parser.add_argument("--classes", nargs="+", type=Path, default=[], metavar="CSV")
-    parser.add_argument("--out", type=Path, default=Path("out/bench"), metavar="FOLDER")
+    parser.add_argument(
+        "--out", type=Path, default=Path("results/bench"), metavar="FOLDER"
+    )
     return parser.parse_args()
 
 

@@ -12,23 +12,27 @@ import missfit
 
 
 def commit():
-    """Return the short hash, with + where files differ from it.
+    """Return the last commit of the package, with + where files differ from it.
 
-    A copy without git has it from the variable MISSFIT_COMMIT.
+    Commits of pages and tests do not change what is measured, so that they do not
+    count. A copy without git has the commit from the variable MISSFIT_COMMIT.
     """
     if "MISSFIT_COMMIT" in os.environ:
         return os.environ["MISSFIT_COMMIT"]
-    git = ["git", "-C", str(Path(__file__).parent)]
+    git = ["git", "-C", str(Path(__file__).parents[1])]
+    measured = ["--", "src"]
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+        last = subprocess.run(
+            [*git, "log", "-1", "--format=%h", *measured],
+            capture_output=True,
+            text=True,
         ).stdout.strip()
         changed = subprocess.run(
-            [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True
+            [*git, "status", "--porcelain", *measured], capture_output=True, text=True
         ).stdout
     except FileNotFoundError:
         return "unknown"
-    return (head or "unknown") + ("+" if changed else "")
+    return (last or "unknown") + ("+" if changed else "")
 
 
 def cpu():
