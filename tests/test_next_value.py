@@ -54,3 +54,26 @@ def test_a_variable_that_no_row_has_is_not_ranked():
     found = next_value(losses, X, np.arange(2), np.array([True, True]))
     assert found.ranked() == [0]
     assert np.isnan(found.drops[1])
+
+
+@pytest.mark.parametrize("n_missing", [0, 1, 2])
+def test_the_loss_is_that_of_rows_with_the_same_pattern_where_they_are_enough(
+    rng, n_missing
+):
+    n = 3_000
+    X = rng.standard_normal((n, 3))
+    # in a row that lacks a value all else is hard to predict: no other row can tell
+    lacks = rng.integers(3, size=n)
+    X[np.arange(3) < lacks[:, None]] = np.nan
+    error = rng.standard_normal(n) * (1 + 10 * lacks)
+
+    def losses(rows, places):
+        return error[places] ** 2
+
+    pattern = np.arange(3) < n_missing
+    found = next_value(losses, X, np.arange(3), pattern)
+    expected = (error[lacks == n_missing] ** 2).mean()
+    assert found.now == pytest.approx(expected, rel=1e-12)
+    if n_missing:  # and once the last of them is known, that of rows that have it
+        fewer = (error[lacks == n_missing - 1] ** 2).mean()
+        assert found.then[n_missing - 1] == pytest.approx(fewer, rel=1e-12)

@@ -147,7 +147,7 @@ def test_a_column_that_is_missing_more_often_has_an_expected_loss_of_its_own(rng
     assert (first.kind, first.column) == ("missing", "a")
     assert found.alone["a"] == pytest.approx(found.now, rel=0.03)  # nothing else
     line = found.lines()[0]
-    assert "times as often; this alone: expected RMSE" in line
+    assert "times as often; this alone takes the expected RMSE from" in line
     both, _ = rows(3_000, [0.5, 0.1, 0.1, 0.1, 0.8], rng)
     more = verdict_of(model, both)
     assert found.then < more.alone["a"] < more.now

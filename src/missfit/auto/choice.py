@@ -131,7 +131,7 @@ class AutoPredictor(NanEstimator):
 
         Examples
         --------
-        >>> from missfit import AutoRegressor
+        >>> from missfit import AutoClassifier, AutoRegressor
         >>> X = np.column_stack([np.arange(100.0), np.tile([1.0, np.nan], 50)])
         >>> for candidate in AutoRegressor().candidates_for(X, X[:, 0]):
         ...     print(type(candidate).__name__)

@@ -40,16 +40,17 @@ class Asking:
         -------
         dict
             "rmse" (for classes "log_loss") is the error of rows with the same fields
-            missing; "ask" lists the fields that lower it, the best first, each with the
-            error that is expected once it is known.
+            missing, or of the rows most like them; "ask" lists the fields that lower
+            it, the best first, each with the error of rows that have it too.
         """
         found = self._of_pattern(self.model.encoder.mask(X)[0])
         fields = [
             {
                 "column": self.model.columns[j],
-                self.name: self._shown(found.now - found.drops[j]),
+                self.name: self._shown(found.then[j]),
             }
             for j in found.ranked()
+            if found.then[j] < found.now
         ]
         return {self.name: self._shown(found.now), "ask": fields}
 

@@ -66,8 +66,8 @@ class Verdict(NamedTuple):
             alone = self.alone.get(one.column) if one.kind == "missing" else None
             more = ""
             if alone is not None:
-                more = f"; this alone: expected {self.loss} {self.then:.{DIGITS}g} to "
-                more += f"{alone:.{DIGITS}g}"
+                more = f"; this alone takes the expected {self.loss} from "
+                more += f"{self.then:.{DIGITS}g} to {alone:.{DIGITS}g}"
             said.append(f"{one.words}{more} (p = {one.p:.1g})")
         if not self.changes:
             said.append("nothing has changed by more than chance explains")
