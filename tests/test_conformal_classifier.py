@@ -330,3 +330,31 @@ def test_text_columns_and_text_labels_go_through_a_pipeline(rng):
 def test_what_cannot_be_calibrated_is_refused(model, label, error, words, rng):
     with pytest.raises(error, match=words):
         model.fit(rng.normal(size=(40, 2)), np.array(label * 20))
+
+
+def test_rows_of_a_rare_pattern_that_are_all_alike_can_be_drawn():
+    # without a draw their sets hold every class, and cover all of them
+    law = MCARGaussian(np.zeros(4), np.eye(4), np.ones(4), rate=0.3, noise=0.5)
+    law = Probit(law, [law.target_quantile(0.4), law.target_quantile(0.7)])
+    whole, drawn = [], []
+    for seed in range(40):
+        X, label = law.sample(1_600, random_state=seed)
+        model = ConformalClassifier(EM, random_state=seed).fit(X, label)
+        new = np.full((500, 4), np.nan)
+        truth = law.sample(500, random_state=1_000 + seed)[1]
+        sets, kind = model.predict_set(new, return_kind=True)
+        assert "same pattern" not in kind
+        whole.append(sets[np.arange(500), truth].mean())
+        sets = model.predict_set(new, random_state=seed)
+        drawn.append(sets[np.arange(500), truth].mean())
+    assert np.mean(whole) > 0.97
+    # the sd of one fit is about .06, so that .03 is three standard errors
+    assert np.mean(drawn) == pytest.approx(0.9, abs=0.03)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5, np.nan])
+def test_a_share_outside_of_zero_and_one_is_refused(alpha, rng):
+    X = rng.standard_normal((200, 2))
+    model = ConformalClassifier(EM, random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match="it must be between 0 and 1"):
+        model.predict_sets(X, [alpha])

@@ -1,8 +1,11 @@
 """PatternClassifier: against the Bayes classifier, other fits of the same, and laws."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -12,6 +15,7 @@ from missfit import (
     EMLR,
     ConditionalImputedLR,
     ConstantImputedLR,
+    ExpandedLR,
     PatternClassifier,
     PatternMoments,
 )
@@ -160,3 +164,111 @@ def test_what_is_no_linear_predictor_is_refused():
         PatternClassifier(EMLR()).partial_fit(np.zeros((1, 1)), [7], classes=[0, 1])
     with pytest.raises(ValueError, match="Give a function that returns the iterator"):
         PatternClassifier(EMLR()).fit(iter([(np.zeros((2, 1)), [0, 1])]))
+
+
+def skewed_labels(rng, n=2_000):
+    """Rows with a rare class, and the same rows sorted by their label in chunks."""
+    X = rng.normal(size=(n, 2))
+    label = (X[:, 0] + rng.normal(size=n) > 1.8).astype(int)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    order = np.argsort(label, kind="stable")
+    parts = [(X[rows], label[rows]) for rows in np.array_split(order, 6)]
+    return X, label, lambda: iter(parts)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 10.0}])
+def test_class_weights_are_those_of_all_rows_however_the_rows_come(class_weight, rng):
+    da, dd = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+    X, label, chunks = skewed_labels(rng)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(t=label)
+    lazy = dd.from_pandas(frame, npartitions=4)
+    model = PatternClassifier(EMLR(), class_weight=class_weight)
+    expected = clone(model).fit(X, label).predict_proba(X)
+    found = {
+        "chunks": clone(model).fit(chunks),
+        "arrays": clone(model).fit(
+            da.from_array(X, chunks=(600, 2)), da.from_array(label, chunks=600)
+        ),
+        "values": clone(model).fit(da.from_array(X, chunks=(600, 2)), label),
+        "series": clone(model).fit(lazy[["a", "b"]], lazy["t"]),
+        "name": clone(model).fit(lazy, "t"),
+    }
+    for how, fitted in found.items():
+        Z = frame[["a", "b"]] if how in ("series", "name") else X
+        np.testing.assert_allclose(
+            fitted.predict_proba(Z), expected, atol=1e-9, err_msg=how
+        )
+
+
+def test_three_classes_and_weights_from_dask_are_those_in_memory(rng):
+    da, dd = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+    X, label, _ = skewed_labels(rng)
+    label = np.array(["low", "mid", "top"])[label + (np.nan_to_num(X[:, 1]) > 0.5)]
+    weight = rng.random(len(X)) * 5
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(t=label, w=weight)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    model = PatternClassifier(EMLR(), class_weight="balanced")
+    whole = clone(model).fit(X, label, weight)
+    expected = whole.predict_proba(X)
+    by_name = clone(model).fit(lazy, "t", "w")
+    assert by_name.classes_.tolist() == whole.classes_.tolist()
+    np.testing.assert_allclose(
+        by_name.predict_proba(frame[["a", "b"]]), expected, atol=1e-9
+    )
+    arrays = clone(model).fit(da.from_array(X, chunks=(700, 2)), label, weight)
+    np.testing.assert_allclose(arrays.predict_proba(X), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "base",
+    [ConstantImputedLR(), ExpandedLR(alphas=(1.0,)), ConditionalImputedLR()],
+    ids=lambda base: type(base).__name__,
+)
+def test_a_link_to_moments_is_nearly_that_to_rows(base, n_classes):
+    # with the closed form of EMLR's law in its place log-losses were up to 5.6
+    law = published("mixture3", 4)
+    cuts = [law.target_quantile(k / n_classes) for k in range(1, n_classes)]
+    X, label = Probit(law, cuts).sample(6_000, random_state=0)
+    new, truth = Probit(law, cuts).sample(6_000, random_state=1)
+    rows = log_loss(truth, PatternClassifier(base).fit(X, label).predict_proba(new))
+    chunks = [(X[:2000], label[:2000]), (X[2000:], label[2000:])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # folds of ridges are of chunks
+        model = PatternClassifier(base).fit(lambda: iter(chunks))
+    assert log_loss(truth, model.predict_proba(new)) < rows + 0.02
+    folds = [
+        PatternMoments.from_data(X[k::3], indicators(label, n_classes)[k::3])
+        for k in range(3)
+    ]
+    moments = folds[0] + folds[1] + folds[2]
+    model = PatternClassifier(base).fit_moments(moments, folds)
+    assert log_loss(truth, model.predict_proba(new)) < rows + 0.02
+
+
+def test_few_rows_of_many_patterns_in_chunks_are_no_worse_than_the_shares():
+    law = published("mixture1", 8)
+    law = Probit(law, law.target_quantile(0.5))
+    X, label = law.sample(1_500, random_state=0)
+    new, truth = law.sample(3_000, random_state=1)
+    chunks = [(X[:700], label[:700]), (X[700:], label[700:])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of patterns with few rows
+        model = PatternClassifier(ExpandedLR(alphas=(1.0,))).fit(lambda: iter(chunks))
+    assert log_loss(truth, model.predict_proba(new)) < np.log(2) + 0.01
+
+
+def test_one_class_is_refused_however_the_rows_come(rng):
+    da = pytest.importorskip("dask.array")
+    X, nothing = rng.normal(size=(40, 2)), np.zeros(40, dtype=int)
+    model = PatternClassifier(EMLR())
+    with pytest.raises(ValueError, match="y holds only one class, 0"):
+        model.fit(lambda: iter([(X, nothing), (X, nothing)]))
+    with pytest.raises(ValueError, match="y holds only one class, 0"):
+        model.fit(da.from_array(X), da.from_array(nothing))
+    with pytest.raises(ValueError, match="in the first rows; give all labels"):
+        model.partial_fit(X, nothing)
+    with pytest.raises(ValueError, match="which partial_fit does not know yet"):
+        PatternClassifier(EMLR(), class_weight="balanced").partial_fit(X, nothing)
+    with pytest.raises(TypeError, match="y mixes labels of the types int and str"):
+        model.fit(lambda: iter([(X, nothing), (X, ["a"] * 40)]))

@@ -102,7 +102,7 @@ class Calibration:
         self,
         patterns: NDArray[np.bool_],
         alpha: float,
-        score_at: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        score_at: Callable[[NDArray], tuple[NDArray, NDArray]],
     ) -> Thresholds:
         """Return the thresholds of distinct patterns.
 
@@ -111,7 +111,8 @@ class Calibration:
         patterns : bool ndarray of shape (P, d)
         alpha : float
         score_at : callable
-            From a place (P,) to the score at that place in each of these patterns.
+            From a place (P,) to the score at that place in each of these patterns, and
+            the share of the rows with this score that are within the place.
         """
         seen = group_rows(self.mask)
         pattern_of_row = seen.pattern_of_row()
@@ -120,8 +121,7 @@ class Calibration:
         places, kind = self._of_rare_patterns(
             patterns.sum(axis=1), number[pattern_of_row], alpha
         )
-        value = score_at(places)
-        tied = np.ones(len(patterns))
+        value, tied = score_at(places)
         for p in np.flatnonzero((place >= 0) & is_enough(number[place], alpha)):
             rows = seen.order[seen.starts[place[p]] : seen.starts[place[p] + 1]]
             value[p] = self.quantile(self.score, rows, alpha)

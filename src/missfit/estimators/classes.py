@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,14 +97,20 @@ class NanClassifier(ClassifierMixin, NanEstimator):
             )
         return place[code]
 
-    def _row_weights(self, code: NDArray[np.intp], sample_weight: Any):
-        """Return the weights of the rows times those of their classes, or None."""
-        if sample_weight is None and self.class_weight is None:
+    def _row_weights(
+        self, code: NDArray[np.intp], sample_weight: Any, class_weight: Any = None
+    ):
+        """Return the weights of the rows times those of their classes, or None.
+
+        Those of the classes are given where the rows are not all rows.
+        """
+        class_weight = self.class_weight if class_weight is None else class_weight
+        if sample_weight is None and class_weight is None:
             return None
         weight = np.ones(len(code))
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(code))
-        return weight * compute_sample_weight(self.class_weight, self.classes_[code])
+        return weight * compute_sample_weight(class_weight, self.classes_[code])
 
     def fit_rows_given(self, start: Any, X: Any, y: Any, sample_weight: Any = None):
         """Fit to rows as `fit`, given `starts_from` fitted to the class indicators."""
@@ -148,7 +155,9 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
     >>> classes.tolist(), codes.tolist()
     (['a', 'b'], [1, 0, 1])
     """
-    labels = column_or_1d(np.ma.filled(y, np.nan) if np.ma.isMA(y) else y, warn=True)
+    if np.ma.isMA(y):  # what is masked is missing
+        y = np.ma.filled(y.astype(object), np.nan) if np.ma.is_masked(y) else y.data
+    labels = column_or_1d(y, warn=True)
     if labels.dtype.kind in "Of":
         missing = np.array([is_missing(label) for label in labels], dtype=bool)
         if missing.any():
@@ -169,6 +178,51 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
         ) from error
     check_classification_targets(labels)
     return found
+
+
+class LabelCount(NamedTuple):
+    """How many rows have a label, and how many of them have a weight above zero."""
+
+    n_rows: int
+    n_of_weight: int
+
+
+def label_counts(y: Any, sample_weight: Any = None) -> dict[Any, LabelCount]:
+    """Return the count of each label of some rows, which may be none.
+
+    >>> label_counts(["b", "a", "b"], [1.0, 0.0, 2.0])["a"]
+    LabelCount(n_rows=1, n_of_weight=0)
+    """
+    if len(y) == 0:
+        return {}
+    labels, code = classes_and_codes(y)
+    there = np.ones(len(code), dtype=bool)
+    if sample_weight is not None:
+        there = np.ravel(sample_weight) > 0
+    n = np.bincount(code, minlength=len(labels)).tolist()
+    of_weight = np.bincount(code[there], minlength=len(labels)).tolist()
+    counts = map(LabelCount, n, of_weight)
+    return dict(zip(labels.tolist(), counts, strict=True))
+
+
+def added_counts(parts: Iterable[dict[Any, LabelCount]]) -> dict[Any, LabelCount]:
+    """Return the counts of all parts together."""
+    total: dict[Any, LabelCount] = {}
+    for part in parts:
+        for label, count in part.items():
+            before = total.get(label, (0, 0))
+            total[label] = LabelCount(*map(sum, zip(before, count, strict=True)))
+    return total
+
+
+def balanced_weights(counts: dict[Any, LabelCount]) -> dict[Any, float]:
+    """Return the weight of each class that makes all classes weigh the same.
+
+    >>> balanced_weights({"a": LabelCount(1, 1), "b": LabelCount(3, 3)})["a"]
+    2.0
+    """
+    n = sum(count.n_rows for count in counts.values())
+    return {label: n / (len(counts) * count.n_rows) for label, count in counts.items()}
 
 
 def refuse_one_class(

@@ -11,7 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
-from missfit.estimators.classes import LabelledRows, NanClassifier, both_shares
+from missfit.estimators.classes import (
+    LabelledRows,
+    NanClassifier,
+    both_shares,
+    normalised,
+)
 from missfit.estimators.conditional_imputed_lr import (
     LEAST_SPREAD,
     distinct_indicators,
@@ -157,7 +162,7 @@ class ConditionalImputedLogistic(NanClassifier):
         )
         scores = maps.evaluate(X, index) + np.isnan(X) @ self.mask_coef_.T
         if len(self.coef_) > 1:
-            return softmax(scores, axis=1)
+            return normalised(softmax(scores, axis=1))
         flatter = _flatter(np.asarray(maps.variance))[index]
         return both_shares(expit(flatter * scores))
 
@@ -258,7 +263,7 @@ class _Scores(NamedTuple):
         """Return the probabilities of the classes of some rows, as if kappa were 1."""
         scores = design.values[rows] @ self.coef.T + self.intercept
         if len(self.coef) > 1:
-            return softmax(scores, axis=1)
+            return normalised(softmax(scores, axis=1))
         return both_shares(expit(scores))
 
 

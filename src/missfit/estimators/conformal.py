@@ -141,7 +141,10 @@ class ConformalEstimator(NanEstimator):
         return self._augmentation().usable_rows(np.asarray(patterns, dtype=bool))
 
     def thresholds(
-        self, patterns: NDArray[np.bool_], alphas: Sequence[float]
+        self,
+        patterns: NDArray[np.bool_],
+        alphas: Sequence[float],
+        rng: np.random.RandomState | None = None,
     ) -> Thresholds:
         """Return the score that few rows of each pattern exceed, and its kind.
 
@@ -153,16 +156,21 @@ class ConformalEstimator(NanEstimator):
             Distinct patterns, True where a value is missing.
         alphas : sequence of float
             The shares of rows above it.
+        rng : RandomState, optional
+            To draw the places of equal scores; each has the lowest by default.
 
         Returns
         -------
         Thresholds
             Arrays of shape (alphas, P).
         """
+        for alpha in alphas:
+            if not 0 < alpha < 1:
+                raise ValueError(f"alpha={alpha!r}; it must be between 0 and 1.")
         rows = self._augmentation()
         calibration = Calibration(
             self._calibration_scores(),
-            self._calibration_places(),
+            self._calibration_places(rng),
             rows.mask,
             self.calibration_groups_,
             self.calibration_weights_,
@@ -171,10 +179,11 @@ class ConformalEstimator(NanEstimator):
         near = rows.near_scores(patterns[rare]).scores
         typical = self._typical(near, np.full(near.shape, True))
 
-        def score_at(places: NDArray[np.float64]) -> NDArray[np.float64]:
-            found = np.empty(len(patterns))
+        def score_at(places: NDArray) -> tuple[NDArray, NDArray]:
+            found, tied = np.ones((2, len(patterns)))
             found[rare] = typical.scores_at(places[rare])
-            return found
+            tied[rare] = typical.tied_share(found[rare], places[rare])
+            return found, tied
 
         found = [calibration.thresholds(patterns, alpha, score_at) for alpha in alphas]
         return Thresholds(*map(np.array, zip(*found, strict=True)))
@@ -187,7 +196,10 @@ class ConformalEstimator(NanEstimator):
         return TypicalScores.of(scores, known, least=1e-9 * mean if mean > 0 else 1.0)
 
     def _places_of_calibration_rows(self) -> NDArray[np.float64]:
-        """Return the place of each row in its pattern, without the row itself."""
+        """Return the lowest and the highest place of each row in its pattern, (n, 2).
+
+        Among the scores that are typical of the pattern without the row itself.
+        """
         rows = self._augmentation()
         groups = group_rows(rows.mask)
         index = groups.pattern_of_row()
@@ -195,13 +207,20 @@ class ConformalEstimator(NanEstimator):
         known = near[index] != np.arange(len(index))[:, None]
         if near.shape[1] == 1:
             known[:] = True
-        return self._typical(scores[index], known).places(self._calibration_scores())
+        typical, own = self._typical(scores[index], known), self._calibration_scores()
+        return np.column_stack([typical.places(own), typical.highest_places(own)])
 
-    def _calibration_places(self) -> NDArray[np.float64]:
-        """Return the places, which models saved before there were any do not keep."""
+    def _calibration_places(
+        self, rng: np.random.RandomState | None
+    ) -> NDArray[np.float64]:
+        """Return the lowest place of each row, or one drawn up to its highest.
+
+        Models saved before there were places do not keep them.
+        """
         if not hasattr(self, "calibration_places_"):
             self.calibration_places_ = self._places_of_calibration_rows()
-        return self.calibration_places_
+        low, high = self.calibration_places_.T
+        return low if rng is None else rng.uniform(low, high)
 
     def _calibration_scores(self) -> NDArray[np.float64]:
         return self._scores(self.calibration_targets_, self.calibration_predictions_)

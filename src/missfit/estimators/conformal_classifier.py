@@ -63,8 +63,9 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         Their probabilities by a model that was not fitted to them.
     calibration_groups_, calibration_weights_ : ndarray
         As in `missfit.ConformalRegressor`.
-    calibration_places_ : ndarray of shape (n,)
-        The place of each among the scores that are typical of its pattern.
+    calibration_places_ : ndarray of shape (n, 2)
+        The place of each among the scores that are typical of its pattern: the lowest
+        and the highest, where several of these are equal to its own.
 
     Notes
     -----
@@ -170,8 +171,7 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
             By default a class whose score is exactly at the quantile is in the set, and
             where many rows share that score they are covered too often. With a seed it
             is in the set of as many of these rows, drawn at random, as coverage of
-            1 - alpha needs: the same row then has one set here and another there. Only
-            for sets calibrated by held-out rows of the same pattern.
+            1 - alpha needs: the same row then has one set here and another there.
 
         Returns
         -------
@@ -197,12 +197,13 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         X = self._check_table(X, reset=False)
         groups = group_rows(missing_mask(X))
         index = groups.pattern_of_row()
-        found = self.thresholds(groups.patterns, alphas)
+        rng = None if random_state is None else check_random_state(random_state)
+        found = self.thresholds(groups.patterns, alphas, rng)
         shares = self._predicted(self.estimator_, X)
         sets = inside(shares, found.value[:, index])
-        if random_state is not None:
+        if rng is not None:
             at = sets & ~inside(shares, found.value[:, index] - 2 * TIED)
-            draw = check_random_state(random_state).uniform(size=len(shares))
+            draw = rng.uniform(size=len(shares))
             sets &= ~at | (draw < found.tied[:, index])[:, :, None]
         if not self.allow_empty:
             sets |= np.arange(len(self.classes_)) == shares.argmax(axis=1)[:, None]

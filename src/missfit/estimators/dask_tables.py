@@ -140,6 +140,82 @@ def _dataframe_table(X: Any, y: Any, sample_weight: Any) -> DaskTable:
     return DaskTable(X, y, sample_weight, None, like, target.ndim, n_targets)
 
 
+def dask_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return X, y and the weights as collections with the same partitions.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `dask_table`; y is one column.
+    """
+    y = y[0] if isinstance(y, list) and len(y) == 1 else y
+    table = dask_table(X, y, sample_weight)
+    X, y, sample_weight = table.X, table.y, table.weight
+    if not hasattr(X, "columns"):
+        one_column = y.ndim == 2 and y.shape[1] == 1
+        return X, y[:, 0] if one_column else y, sample_weight
+    named = [name for name in (y, sample_weight) if isinstance(name, str)]
+    columns = [
+        X[name] if isinstance(name, str) else name for name in (y, sample_weight)
+    ]
+    return X.drop(columns=named), *columns
+
+
+def dask_parts(function: Callable, y: Any, weight: Any) -> list:
+    """Return function(y, weight) of each partition, computed where its rows are."""
+    dask = load_dask()
+    delayed = [
+        np.ravel(np.asarray(values.to_delayed(), dtype=object))
+        for values in (y, weight)
+        if values is not None
+    ]
+    return list(dask.compute(*map(dask.delayed(function), *delayed)))
+
+
+def dask_mapped(function: Callable, y: Any, weight: Any, n_columns: int = 1) -> Any:
+    """Return function(y, weight) of each partition as a collection like y.
+
+    Parameters
+    ----------
+    function : callable
+        From labels and weights (or None) to an array of as many rows.
+    y : dask array or series
+    weight : as y, or None
+    n_columns : int
+        Of what the function returns; one column is an array of one dimension.
+    """
+    if hasattr(y, "divisions"):
+        return _mapped_series(function, y, weight, n_columns)
+    import dask.array as da
+
+    given = [y] if weight is None else [y, weight]
+    two_sided: dict[str, Any] = {}
+    if n_columns > 1:
+        two_sided = {"new_axis": 1, "chunks": (y.chunks[0], (n_columns,))}
+    one = function if weight is not None else _without_weight(function)
+    return da.map_blocks(one, *given, dtype=float, meta=np.empty(0), **two_sided)
+
+
+def _mapped_series(function: Callable, y: Any, weight: Any, n_columns: int) -> Any:
+    import dask.dataframe as dd
+    import pandas
+
+    def framed(labels: Any, weight: Any) -> Any:
+        found = np.empty((0, n_columns)[: 1 + (n_columns > 1)])
+        if len(labels):
+            found = function(labels, weight)
+        if n_columns == 1:
+            return pandas.Series(found, index=labels.index, name="target")
+        return pandas.DataFrame(found, index=labels.index)
+
+    meta = framed(y._meta, None)
+    return dd.map_partitions(framed, y, weight, meta=meta, align_dataframes=False)
+
+
+def _without_weight(function: Callable) -> Callable:
+    return lambda labels: function(labels, None)
+
+
 def dask_source(table: DaskTable) -> Source:
     """Return the rows of a Dask table, one partition after another."""
 
@@ -166,12 +242,15 @@ def _refuse_unequal(n_ours: int, n_theirs: int, name: str) -> None:
 def dask_fold_moments(table: DaskTable, cv: Any = NO_FOLDS) -> list[PatternMoments]:
     """Return the moments of each fold of a Dask table; only moments travel.
 
-    Folds as in `fold_moments`, where a partition is a chunk. The tree of additions is
-    the same whatever the workers, so that one lost and computed again changes nothing.
+    Folds as in `fold_moments`, where a partition is a chunk, or a `Deal`. The tree of
+    additions is the same whatever the workers, so that one lost and computed again
+    changes nothing.
     """
     dask = load_dask()
     n_parts, n_rows = table.X.npartitions, table.n_rows
-    if cv is NO_FOLDS or n_rows is not None:
+    if isinstance(cv, Deal):
+        deal = cv
+    elif cv is NO_FOLDS or n_rows is not None:
         deal = deal_rows(sum(n_rows or []), cv)
     elif n_parts >= n_folds_of(cv):
         warn_of_chunks(n_folds_of(cv), "partition", 5)
@@ -267,13 +346,16 @@ def _part_moments(
     if len(part.X) == 0:
         return {}
     try:
-        return moments_of_pieces(checked_rows(named_columns(*part), _as_rows), pieces)
+        return moments_of_pieces(
+            checked_rows(named_columns(*part), rows_as_floats), pieces
+        )
     except (ValueError, TypeError) as error:
         text = f"partition {number} of {n_parts}: {error}"
         raise type(error)(text) from None  # one error, whose text travels
 
 
-def _as_rows(X: Any, y: Any) -> tuple[NDArray, NDArray]:
+def rows_as_floats(X: Any, y: Any) -> tuple[NDArray, NDArray]:
+    """Return X and y as float64; they must have the same rows."""
     X, y = as_floats(X), as_floats(y, "y")
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} rows and y {len(y)}; they must be the same.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,26 @@ from scipy.special import expit, softmax
 from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from missfit.estimators.class_moments import joined, likeness
 from missfit.estimators.classes import (
     CERTAIN,
     LabelledRows,
     NanClassifier,
+    added_counts,
+    balanced_weights,
     both_shares,
     classes_and_codes,
+    label_array,
+    label_counts,
     normalised,
+    refuse_one_class,
 )
+from missfit.estimators.dask_tables import dask_columns, dask_mapped, dask_parts
 from missfit.estimators.discriminant import discriminant_factor, discriminant_shares
-from missfit.estimators.emlr import EMLR
 from missfit.estimators.links import FittedLink, gaussian_shares, is_one_threshold
-from missfit.estimators.splits import default_folds, stratified_splits
-from missfit.estimators.streams import predict_chunks
+from missfit.estimators.moment_splits import total_moments
+from missfit.estimators.splits import N_FOLDS, default_folds, stratified_splits
+from missfit.estimators.streams import moments_in_turn, predict_chunks
 from missfit.gaussian.conditional import ScaledGaussian
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import group_rows
@@ -61,7 +69,11 @@ class PatternClassifier(NanClassifier):
     Notes
     -----
     `fit_moments`, `partial_fit`, files, iterators and Dask keep moments and no rows.
-    The link is then the closed form, with EMLR's law of X where the predictor has none.
+    Where the predictor has no Gaussian law of X, the logistic regression is then fitted
+    to rows that stand for the moments of each pattern
+    (`missfit.estimators.class_moments.likeness`), and to held-out predictions where
+    there are moments of folds: those given to `fit_moments`, or those of rows dealt in
+    turn.
 
     Examples
     --------
@@ -143,9 +155,9 @@ class PatternClassifier(NanClassifier):
             )
         base: Any = clone(_check_linear(self.estimator))
         trial.classes_ = labels
-        law = _only_law(base.fit_moments(moments, folds))
-        law = law or EMLR().fit_moments(moments).feature_law()
-        return self._become(trial._with_closed_link(base, law))
+        base.fit_moments(moments, folds)
+        parts = folds if folds and len(folds) > 1 else [moments]
+        return self._become(trial._with_link_of_moments(base, lambda: parts))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, NaN in X where missing.
@@ -169,8 +181,9 @@ class PatternClassifier(NanClassifier):
             scores = self._link_.scores(
                 _column(self.estimator_.predict(X)), np.isnan(X)
             )
-            two = scores.shape[1] == 1
-            return both_shares(expit(scores)) if two else softmax(scores, axis=1)
+            if scores.shape[1] == 1:
+                return both_shares(expit(scores))
+            return normalised(softmax(scores, axis=1))
         maps = self.estimator_.maps(group_rows(np.isnan(X)).patterns)
         if self._discriminant_ is None:
             return both_shares(gaussian_shares(maps, self._law_, X))
@@ -189,56 +202,126 @@ class PatternClassifier(NanClassifier):
         classes : sequence
             All labels, at the first call; those of its rows by default.
         """
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs the number of rows of each "
+                "class, which partial_fit does not know yet. Give a dict of weights."
+            )
         first = not hasattr(self, "_stream_base_")
         trial = self._trial(keep=not first)
         if first:
             trial.classes_, _ = classes_and_codes(y if classes is None else classes)
+            if len(trial.classes_) < 2:
+                raise ValueError(
+                    f"there is only one class, {trial.classes_.tolist()[0]!r}, in the "
+                    "first rows; give all labels as classes=."
+                )
             trial._stream_base_ = clone(_check_linear(self.estimator))
         code = trial._codes(y)
         weight = trial._row_weights(code, sample_weight)
         base: Any = copy.copy(trial._stream_base_)
         base.partial_fit(X, indicators(code, len(trial.classes_)), weight)
         trial._stream_base_ = base
-        law = _only_law(base)
-        law = law or EMLR().fit_moments(base.moments_of_stream()).feature_law()
-        return self._become(trial._with_closed_link(base, law))
+        parts = base.folds_of_stream()
+        return self._become(trial._with_link_of_moments(base, lambda: parts))
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit to rows that come in chunks; the labels are read before the rows."""
-        if is_dask(X):
-            labels = y.to_dask_array(lengths=True) if hasattr(y, "divisions") else y
-            self.classes_, _ = classes_and_codes(labels.compute())
-            target = labels.map_blocks(self._codes, dtype=np.intp)
-            if len(self.classes_) > 2:
-                target = target[:, None] == np.arange(len(self.classes_))
-            rows = X, target.astype(float), sample_weight
-        else:
-            source = open_source(X, y, sample_weight)
-            if not source.again:
-                raise ValueError(
-                    "X is an iterator, which can be read once, and the labels are read "
-                    "before the rows. Give a function that returns the iterator, or "
-                    "use partial_fit with classes."
-                )
-            found = [classes_and_codes(chunk.y)[0] for chunk in source.chunks()]
-            self.classes_, _ = classes_and_codes(np.concatenate(found))
-            rows = (lambda: map(self._indicator_chunk, source.chunks()),)
+        rows = self._dask_rows if is_dask(X) else self._chunk_rows
+        rows = rows(X, y, sample_weight)
         base: Any = clone(self.estimator)
-        law = _only_law(base.fit(*rows)) or EMLR().fit(*rows).feature_law()
-        self._with_closed_link(base, law)
+        base.fit(*rows)
+        self._with_link_of_moments(
+            base, lambda: moments_in_turn(*rows, n_folds=N_FOLDS)
+        )
 
-    def _indicator_chunk(self, chunk: Chunk) -> tuple:
-        """Return the chunk of the indicators of some rows, with weights if any."""
-        code = self._codes(chunk.y)
-        weight = self._row_weights(code, chunk.weight)
-        target = indicators(code, len(self.classes_))
-        return (chunk.X, target) if weight is None else (chunk.X, target, weight)
+    def _chunk_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple:
+        """Return a source of the chunks of features, indicators and weights."""
+        source = open_source(X, y, sample_weight)
+        if not source.again:
+            raise ValueError(
+                "X is an iterator, which can be read once, and the labels are read "
+                "before the rows. Give a function that returns the iterator, or "
+                "use partial_fit with classes."
+            )
+        counts = (label_counts(chunk.y, chunk.weight) for chunk in source.chunks())
+        weights = self._learn_classes(counts)
 
-    def _with_closed_link(self, base: Any, law: ScaledGaussian) -> Any:
-        """Take a predictor fitted to moments, and the law of X for the link."""
+        def chunk_of(chunk: Chunk) -> tuple:
+            target, weight = self._target_and_weight(chunk.y, chunk.weight, weights)
+            return (chunk.X, target) if weight is None else (chunk.X, target, weight)
+
+        return (lambda: map(chunk_of, source.chunks()),)
+
+    def _dask_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple:
+        """Return Dask collections of features, indicators and weights."""
+        X, y, sample_weight = dask_columns(X, y, sample_weight)
+        weights = self._learn_classes(dask_parts(label_counts, y, sample_weight))
+
+        def of_part(labels: Any, weight: Any) -> tuple:
+            return self._target_and_weight(labels, weight, weights)
+
+        n_targets = _n_indicators(len(self.classes_))
+        target = dask_mapped(lambda *part: of_part(*part)[0], y, None, n_targets)
+        if sample_weight is None and weights is None:
+            return X, target, None
+        return X, target, dask_mapped(lambda *part: of_part(*part)[1], y, sample_weight)
+
+    def _learn_classes(self, parts: Iterable[dict]) -> dict | None:
+        """Learn the classes from counts of labels; return their weights, if any."""
+        counts = added_counts(parts)
+        self.classes_, code = classes_and_codes(label_array([*counts]))
+        of_weight = np.array([float(n.n_of_weight) for n in counts.values()])
+        refuse_one_class(self.classes_, code, of_weight)
+        if self.class_weight == "balanced":
+            return balanced_weights(counts)
+        return self.class_weight
+
+    def _target_and_weight(self, y: Any, sample_weight: Any, class_weight: dict | None):
+        """Return the indicators of some rows, and their weights or None."""
+        code = self._codes(y)
+        weight = self._row_weights(code, sample_weight, class_weight)
+        return indicators(code, len(self.classes_)), weight
+
+    def _with_link_of_moments(
+        self, base: Any, folds: Callable[[], list[PatternMoments]]
+    ) -> Any:
+        """Take a predictor fitted to moments, with the link that the folds give."""
+        law = _only_law(base)
+        if law is not None:
+            return self._with_closed_link(base, law)
+        self._take_base(base)
+        n_classes, pairs = len(self.classes_), []
+        for model, part in self._fold_models(base, folds()):
+            for one in (model, base):
+                pairs.append(likeness(part, one.maps(part.patterns), n_classes))
+        unseen, seen = joined(pairs[::2]), joined(pairs[1::2])
+        self._law_, self._discriminant_ = None, None
+        self._link_ = FittedLink.of(
+            unseen.prediction, seen.prediction, unseen.rows, n_classes
+        )
+        return self
+
+    def _fold_models(self, base: Any, folds: list[PatternMoments]):
+        """Yield a predictor for the moments of each fold, fitted to the others."""
+        folds = [fold for fold in folds if len(fold)]
+        if len(folds) == 1:
+            yield base, folds[0]
+            return
+        for k, fold in enumerate(folds):
+            rest = folds[:k] + folds[k + 1 :]
+            model: Any = clone(self.estimator)
+            others = rest if len(rest) > 1 else None
+            yield model.fit_moments(total_moments(rest), others), fold
+
+    def _take_base(self, base: Any) -> None:
         self.estimator_, self.n_features_in_ = base, base.n_features_in_
         if hasattr(base, "feature_names_in_"):
             self.feature_names_in_ = base.feature_names_in_
+
+    def _with_closed_link(self, base: Any, law: ScaledGaussian) -> Any:
+        """Take a predictor, and the law of X for the link."""
+        self._take_base(base)
         self._link_, self._law_, self._discriminant_ = None, law, None
         whole = base.maps(np.zeros((1, base.n_features_in_), dtype=bool))
         if len(self.classes_) > 2 or not is_one_threshold(whole, law):

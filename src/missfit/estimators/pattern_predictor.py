@@ -212,6 +212,10 @@ class PatternPredictor(NanRegressor):
             )
         return stream
 
+    def folds_of_stream(self) -> list[PatternMoments]:
+        """Return the moments of each fold of the rows given so far to `partial_fit`."""
+        return self._stream_
+
     def moments_of_stream(self) -> PatternMoments:
         """Return the moments of all rows given so far to `partial_fit`."""
         return total_moments(self._stream_)

@@ -243,6 +243,17 @@ def deal_chunks(n_folds: int) -> Deal:
     return Deal(n_folds, lambda chunk, start, stop: [(chunk % n_folds, slice(None))])
 
 
+def deal_in_turn(n_folds: int) -> Deal:
+    """Deal row i of the table, or of a partition whose start is not known, in turn."""
+
+    def pieces(chunk: int, start: int, stop: int) -> Pieces:
+        return [
+            (k, slice((k - start) % n_folds, None, n_folds)) for k in range(n_folds)
+        ]
+
+    return Deal(n_folds, pieces)
+
+
 def n_folds_of(cv: Any) -> int:
     """Return the number of folds where the number of rows is not known."""
     splitter = _splitter(cv)

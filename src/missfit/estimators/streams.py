@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from missfit.estimators.dask_tables import dask_source, dask_table, predict_dask
+from missfit.estimators.dask_tables import (
+    dask_fold_moments,
+    dask_source,
+    dask_table,
+    predict_dask,
+    rows_as_floats,
+)
 from missfit.estimators.moment_splits import (
     Check,
     added_folds,
@@ -23,6 +29,7 @@ from missfit.estimators.splits import (
     NO_FOLDS,
     Deal,
     deal_chunks,
+    deal_in_turn,
     deal_rows,
     n_folds_of,
     warn_of_chunks,
@@ -49,14 +56,16 @@ def fold_moments(
         From `missfit.tables.chunks.open_source`.
     check : function
         Takes a chunk's X and y, returns them as float64 or raises.
-    cv : scikit-learn cv argument
+    cv : scikit-learn cv argument, or Deal
         `NO_FOLDS` for one table of all rows. Where the number of rows is known the
         folds are those of the same cv on the table in memory; otherwise chunk i goes to
         fold i modulo the number of folds, and a warning says so. A stream that ends
         before there is a chunk for every fold is dealt as a table in memory.
     """
     chunks = full_chunks(source, check)
-    if cv is NO_FOLDS or source.n_rows is not None:
+    if isinstance(cv, Deal):
+        deal = cv
+    elif cv is NO_FOLDS or source.n_rows is not None:
         deal = deal_rows(source.n_rows or 0, cv)
     else:
         deal, chunks = _deal_unknown(chunks, cv)
@@ -169,3 +178,13 @@ def predict_chunks(predict: Callable, X: Any, names: Any, n_features: int) -> An
     if is_dask(X):
         return predict_dask(predict, X, names, n_features)
     return map(predict, feature_chunks(X, names))
+
+
+def moments_in_turn(
+    X: Any, y: Any = None, sample_weight: Any = None, *, n_folds: int
+) -> list[PatternMoments]:
+    """Return the moments of the rows of any source, dealt to folds in turn."""
+    deal = deal_in_turn(n_folds)
+    if is_dask(X):
+        return dask_fold_moments(dask_table(X, y, sample_weight), deal)
+    return fold_moments(open_source(X, y, sample_weight), rows_as_floats, deal)

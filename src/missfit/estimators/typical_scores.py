@@ -57,6 +57,30 @@ class TypicalScores(NamedTuple):
         inside = (below + np.clip(between, 0.0, 1.0)) / self.number
         return np.where(below < self.number, inside, scores / self._at(self.number))
 
+    def highest_places(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the highest of the places of one score (P,) of each pattern.
+
+        Where no other score equals it, that is its place.
+
+        >>> typical = TypicalScores.of(np.array([[0.3, 0.6, 0.6, 0.9]]), np.True_, 0)
+        >>> typical.places(np.array([0.6])), typical.highest_places(np.array([0.6]))
+        (array([0.5]), array([0.75]))
+        """
+        up_to = (self.ordered <= scores[:, None] + TIED).sum(axis=1) / self.number
+        return np.maximum(self.places(scores), up_to)
+
+    def tied_share(
+        self, scores: NDArray[np.float64], places: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the share of rows with one score (P,) that are within a place (P,).
+
+        The place of such a row is drawn between its lowest and its highest.
+        """
+        low, high = self.places(scores), self.highest_places(scores)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(high > low, (places - low) / (high - low), 1.0)
+        return np.clip(share, 0.0, 1.0)
+
     def scores_at(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score at one place (P,) of each pattern."""
         rank = np.minimum(places, 1.0) * self.number

@@ -86,7 +86,8 @@ def _has_sparse(table: Any) -> bool:
 
 def refuse_same_names(table: Any) -> None:
     """Raise where two columns of a frame have one name."""
-    names = list(getattr(table, "columns", ()))
+    # of pyarrow, `columns` are the values
+    names = list(getattr(table, "column_names", getattr(table, "columns", ())))
     name, count = max(Counter(names).items(), key=itemgetter(1), default=("", 0))
     if count > 1:
         raise ValueError(

@@ -182,7 +182,9 @@ def guess(name: str, others: Sequence[str]) -> str:
     near = _nearest(name, others)
     if near:
         return f"; did you mean {shown(near)}? Rename it."
-    names = listed([shown(other) for other in others]) or "no others"
+    if not others:
+        return "; add it (it may be empty)."
+    names = listed([shown(other) for other in others])
     return f"; add it (it may be empty). The other columns are {names}."
 
 

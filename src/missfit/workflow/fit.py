@@ -120,10 +120,16 @@ def fit_table(
 
 
 def _labels(table: TrainingTable) -> NDArray:
-    """Return the targets: numbers, or the labels of classes."""
+    """Return the targets: numbers, or the labels of classes.
+
+    Numbers with a fraction become text: scikit-learn takes them for no classes.
+    """
     if table.classes is None:
         return table.y
-    return labelled(table.y.astype(np.intp), table.classes)
+    labels = labelled(table.y.astype(np.intp), table.classes)
+    if labels.dtype.kind == "f" and (labels % 1 != 0).any():
+        return np.array([str(label) for label in labels.tolist()])
+    return labels
 
 
 def _candidate(predictor: Any, offer: Offer) -> Candidate:

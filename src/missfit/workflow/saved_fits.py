@@ -56,8 +56,9 @@ class SavedFits:
             return [f"{n_fits} fits of an earlier run are used, from {self.folder}"]
         if self._holds_others():
             return [
-                f"the fits in {self.folder} are of another table, of other options or "
-                "of another version: everything is fitted anew"
+                f"{self.folder} has the fits of another table, of other options or of "
+                "another version: everything is fitted anew, and the report beside it "
+                "is written anew"
             ]
         return []
 

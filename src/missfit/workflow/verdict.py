@@ -50,8 +50,8 @@ class Verdict(NamedTuple):
             )
         if not self.changes:
             return (
-                f"the expected {self.loss} of these rows is {now}, and it was {then} "
-                "at fit: chance explains the difference in what is missing"
+                f"the expected {self.loss} of these rows is {now}, beside {then} at "
+                "fit: so few rows differ as much in what is missing by chance"
             )
         what = "rises" if self.now > self.then else "falls"
         return (
