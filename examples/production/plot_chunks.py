@@ -37,4 +37,5 @@ for k, marker in enumerate("osD^"):
     ax.semilogx(seen, np.array(slopes)[:, k], marker=marker, color=f"C{k}")
     ax.axhline(memory.coef_[k], color=f"C{k}", ls="--", lw=1)
 ax.set(xlabel="rows met so far", ylabel="slopes of the four features")
+fig.suptitle("In chunks, the slopes end where one fit to all rows ends", fontsize=11)
 plt.show()

@@ -55,4 +55,5 @@ ax.plot(list(bins), covered, "ko--", lw=1, label="sets that hold the right class
 ax.set(xlabel="numbers missing of ten", ylabel="share of tumours", ylim=(0, 1.02))
 ax.yaxis.set_major_formatter("{x:.0%}")
 fig.legend(loc="outside upper center", ncols=2, frameon=False)
+fig.suptitle("The fewer numbers are known, the more sets hold both", fontsize=11)
 plt.show()

@@ -54,4 +54,5 @@ for (name, score), marker in zip(scores.items(), "osD", strict=True):
 ax.set(xlabel="share of values missing", ylabel="R2 on patients not seen")
 ax.xaxis.set_major_formatter("{x:.0%}")
 ax.legend(frameon=False)
+fig.suptitle("R2 against the share of missing values", fontsize=11)
 plt.show()

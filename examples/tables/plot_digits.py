@@ -45,4 +45,5 @@ for (above, below), k in zip(axes.T, (0, 1, 3, 5), strict=True):
     below.set(ylim=(0, 1), xticks=[0, 3, 6, 9], yticks=[])
 axes[1, 0].set_ylabel("probability")
 fig.supxlabel("digit (red: the true one)", fontsize=10)
+fig.suptitle("Torn digits, and how sure the classifier is", fontsize=11)
 plt.show()

@@ -46,4 +46,5 @@ for place, k in enumerate(order):
 names = [str(grid["model"][k]).replace("(estimator=", "(") for k in order]
 ax.set_yticks(range(len(names)), names)
 ax.set_xlabel("R2 of the folds")
+fig.suptitle("R2 of ten folds, by predictor and setting", fontsize=11)
 plt.show()

@@ -47,6 +47,7 @@ for name, share in shares.items():
     ax.plot([loss[missing == k].mean() for k in range(7)], style, label=name)
 ax.set(xlabel="values missing", ylabel="log-loss")
 ax.legend(frameon=False)
+fig.suptitle("Log-loss by the number of missing values", fontsize=11)
 plt.show()
 
 # %%

@@ -40,4 +40,5 @@ for (name, loss), marker in zip(lost.items(), "soD", strict=True):
     ax.annotate(f"  {name}", (rows[-1], loss[-1]), va="center", fontsize=9)
 ax.set(xlabel="training rows", ylabel="R2 lost against Bayes", xlim=(80, 1e6))
 ax.set_xticks([1e2, 1e3, 1e4])
+fig.suptitle("R2 lost against Bayes, by training rows", fontsize=11)
 plt.show()

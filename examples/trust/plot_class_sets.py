@@ -55,4 +55,5 @@ above.legend(frameon=False)
 below.set(
     xlabel="values missing", ylabel="classes in a set", ylim=(0, 3.1), xticks=counts
 )
+fig.suptitle("Coverage and size of sets, by missing values", fontsize=11)
 plt.show()

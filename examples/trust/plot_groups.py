@@ -55,4 +55,5 @@ for place, (unit, shares) in enumerate(covered.items()):
 ax.set_yticks([0, 1], ["without\ngroups=", "with\ngroups="])
 ax.set(xlabel="visits of new patients inside their interval", ylim=(-0.5, 1.4))
 ax.xaxis.set_major_formatter("{x:.0%}")
+fig.suptitle("Coverage of new patients, with and without groups", fontsize=11)
 plt.show()

@@ -43,4 +43,5 @@ below.plot(counts, [2 * width] * 7, "o-")
 widths = [np.median((upper - lower)[missing == k]) for k in counts]
 below.plot(counts, widths, "o-")
 below.set(xlabel="values missing", ylabel="width", ylim=(0, None))
+fig.suptitle("Coverage and width of intervals, by missing values", fontsize=11)
 plt.show()
