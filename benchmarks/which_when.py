@@ -69,7 +69,7 @@ class Curved:
 def settings():
     """Yield a title, a law and its Bayes predictor."""
     titles = {
-        "mixture1": "missing\nat random",
+        "mixture1": "missing\ncompletely\nat random",
         "mixture3": "several\npopulations",
         "selfmasked": "high values\nhide",
     }

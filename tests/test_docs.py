@@ -189,12 +189,27 @@ def test_the_page_of_commands_names_every_script_and_figure():
         assert (ROOT / "benchmarks" / name).exists(), name
 
 
-def test_the_page_of_commands_says_when_and_at_which_commit_numbers_were_measured():
+def measured():
+    """Yield the rows of the table of numbers, and when they were measured."""
     page = (ROOT / "docs" / "reproduce.md").read_text()
     rows = re.findall(r"^\| .*$", page.split("## Tables and numbers")[1], re.M)[1:]
     assert len(rows) > 20
     for row in rows:
-        assert re.search(r"\| (20\d\d-\d\d-\d\d, \w{7}|on your machine) \|$", row), row
+        yield row, row.strip("| ").split("|")[-1].strip()
+
+
+def test_the_page_of_commands_says_when_and_at_which_commit_numbers_were_measured():
+    when = r"20\d\d-\d\d-\d\d, \w{7}(, `\w+\.txt`)?"
+    for row, words in measured():
+        assert re.fullmatch(rf"{when}|on your machine", words), row
+
+
+def test_what_a_benchmark_printed_is_of_the_day_and_the_commit_that_the_page_says():
+    for row, words in measured():
+        if words.endswith(".txt`"):
+            day, commit, name = words.replace("`", "").split(", ")
+            printed = (ROOT / "results" / "bench" / name).read_text()
+            assert printed.startswith(f"Measured on {day} at commit {commit} "), row
 
 
 def test_a_page_names_the_command_that_makes_its_numbers():
