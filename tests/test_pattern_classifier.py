@@ -272,3 +272,14 @@ def test_one_class_is_refused_however_the_rows_come(rng):
         PatternClassifier(EMLR(), class_weight="balanced").partial_fit(X, nothing)
     with pytest.raises(TypeError, match="y mixes labels of the types int and str"):
         model.fit(lambda: iter([(X, nothing), (X, ["a"] * 40)]))
+
+
+def test_two_folds_choose_a_strength_and_are_too_few_for_a_link_of_their_own(rng):
+    X, label, _ = skewed_labels(rng)
+    folds = [
+        PatternMoments.from_data(X[k::2], label[k::2].astype(float)) for k in (0, 1)
+    ]
+    model = PatternClassifier(ExpandedLR()).fit_moments(folds[0] + folds[1], folds)
+    share = label.mean()
+    entropy = -share * np.log(share) - (1 - share) * np.log1p(-share)
+    assert log_loss(label, model.predict_proba(X)) < entropy

@@ -26,7 +26,7 @@ from missfit.estimators.classes import (
     normalised,
     refuse_one_class,
 )
-from missfit.estimators.dask_tables import dask_columns, dask_mapped, dask_parts
+from missfit.estimators.dask_columns import dask_columns, dask_mapped, dask_parts
 from missfit.estimators.discriminant import discriminant_factor, discriminant_shares
 from missfit.estimators.links import FittedLink, gaussian_shares, is_one_threshold
 from missfit.estimators.moment_splits import total_moments
@@ -72,8 +72,8 @@ class PatternClassifier(NanClassifier):
     Where the predictor has no Gaussian law of X, the logistic regression is then fitted
     to rows that stand for the moments of each pattern
     (`missfit.estimators.class_moments.likeness`), and to held-out predictions where
-    there are moments of folds: those given to `fit_moments`, or those of rows dealt in
-    turn.
+    there are moments of three folds or more: those given to `fit_moments`, or those of
+    rows dealt in turn.
 
     Examples
     --------
@@ -303,16 +303,18 @@ class PatternClassifier(NanClassifier):
         return self
 
     def _fold_models(self, base: Any, folds: list[PatternMoments]):
-        """Yield a predictor for the moments of each fold, fitted to the others."""
+        """Yield a predictor for the moments of each fold, fitted to the others.
+
+        Of fewer than three folds the others are none to choose a strength by.
+        """
         folds = [fold for fold in folds if len(fold)]
-        if len(folds) == 1:
-            yield base, folds[0]
+        if len(folds) < 3:
+            yield base, total_moments(folds)
             return
         for k, fold in enumerate(folds):
             rest = folds[:k] + folds[k + 1 :]
             model: Any = clone(self.estimator)
-            others = rest if len(rest) > 1 else None
-            yield model.fit_moments(total_moments(rest), others), fold
+            yield model.fit_moments(total_moments(rest), rest), fold
 
     def _take_base(self, base: Any) -> None:
         self.estimator_, self.n_features_in_ = base, base.n_features_in_
