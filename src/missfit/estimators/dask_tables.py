@@ -1,6 +1,7 @@
 """Dask tables: moments made where the rows lie, and predictions.
 
-This file and `dask_columns` are the only ones that import Dask. Every partition becomes moments where it lies, and the moments add up in a tree.
+This file and `dask_columns` are the only ones that import Dask. Every partition
+becomes moments where it lies, and the moments add up in a tree.
 """
 
 from __future__ import annotations
