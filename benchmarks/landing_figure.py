@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
 TEXT, QUIET, OURS = "#010203", "#808487", "#d6006c"  # TEXT stands for the page's colour
 TITLES = {
-    "mixture1": "One population, values missing completely at random",
+    "mixture1": "Missing completely at random",
     "mixture3": "Three populations, told apart by what is missing",
     "selfmasked": "High values hide themselves",
 }
@@ -116,8 +116,8 @@ def write_svg(curves, setting, rate):
     svg = svg[svg.index("<svg") :].replace(TEXT, "currentColor")
     n, ours = 7_500, "AutoRegressor"
     name = (
-        f"{TITLES[setting]}: test R2 against training rows. With {n:,} rows the default "
-        f"of missfit has {curves[ours][n]:.3f}, and the Bayes rate is {rate:.3f}."
+        f"{TITLES[setting]}: test R2 against training rows. With {n:,} rows the "
+        f"default of missfit has {curves[ours][n]:.3f}; the Bayes rate is {rate:.3f}."
     )
     head = f'<svg role="img" aria-label="{name}" style="width: 100%; height: auto"'
     path.write_text(svg.replace("<svg", head, 1))
