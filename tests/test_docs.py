@@ -155,7 +155,7 @@ def rows_between(page, start, end):
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_the_numbers_of_the_first_page_are_those_of_their_sources(page):
     text = (ROOT / page).read_text()
-    fits = pd.read_csv(ROOT / "results" / "auto" / "published.csv")
+    fits = pd.read_csv(ROOT / "results" / "bench" / "published.csv")
     cells = fits[fits["n"] >= 18_750].groupby(["setting", "d", "n"])
     below = (cells["bayes_r2"].mean() - cells["r2"].mean()).round(6)
     assert len(below) == 70
