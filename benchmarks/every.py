@@ -41,7 +41,7 @@ def commands(jobs, tables, classes, out):
         "deadline": ["deadline"],
         "serve": ["serve"],
         "scale": ["scale", "--rows", "1e6", "1e8", "--runs", "1"],
-        "export": ["export", "--rows", "20000", *tables, *classes],
+        "export": ["export", "--rows", "4000", *tables, *classes],
         # how well it predicts, and what it says
         "at_a_glance": ["at_a_glance"],
         "which_when": ["which_when", "--out", "docs/figures/which_when.png"],
