@@ -75,6 +75,17 @@ def test_several_levels_at_once_are_those_one_by_one(rng, method):
     assert (upper[2] >= upper[1])[own[1] & own[2]].all()
 
 
+@pytest.mark.parametrize("unit", [2.0**-80, 2.0**-36, 2.0**40])
+def test_intervals_know_no_unit_of_the_target(rng, unit):
+    # powers of two, so that predictions and errors are multiples to the last digit
+    X, y = rows(rng, 600, d=5, rate=0.5)
+    model = ConformalRegressor(ConstantImputedLR(), random_state=0)
+    lower, upper, kind = model.fit(X, y).predict_interval(X, return_kind=True)
+    assert {"same pattern", "pooled patterns"} == set(kind)
+    found = model.fit(X, unit * y).predict_interval(X)
+    np.testing.assert_allclose(found, [unit * lower, unit * upper], rtol=1e-6)
+
+
 @pytest.mark.parametrize("method", ["exact", "nested"])
 @pytest.mark.parametrize("alpha", [0.1, 0.25])
 @pytest.mark.parametrize(

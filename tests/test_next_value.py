@@ -77,3 +77,75 @@ def test_the_loss_is_that_of_rows_with_the_same_pattern_where_they_are_enough(
     if n_missing:  # and once the last of them is known, that of rows that have it
         fewer = (error[lacks == n_missing - 1] ** 2).mean()
         assert found.then[n_missing - 1] == pytest.approx(fewer, rel=1e-12)
+
+
+@pytest.mark.parametrize(("with_it", "without"), [(0.3, 2.0), (2.0, 0.3)])
+def test_rows_that_lack_a_value_may_be_harder_or_easier_to_predict(
+    rng, with_it, without
+):
+    # one site measures x1 and the other does not, and their noise differs
+    n = 20_000
+    X = rng.standard_normal((n, 2))
+    lacks = rng.random(n) < 0.5
+    y = X @ [1.0, 0.5] + np.where(lacks, without, with_it) * rng.standard_normal(n)
+    X[lacks, 1] = np.nan
+
+    def losses(rows, places):
+        return (np.nan_to_num(rows) @ [1.0, 0.5] - y[places]) ** 2
+
+    found = next_value(losses, X, np.arange(2), np.array([False, True]))
+    assert found.now == pytest.approx(0.25 + without**2, rel=0.1)
+    # the drop of rows with noise of variance 4 has a standard error of .02
+    assert found.expected()[1] == pytest.approx(without**2, rel=0.1, abs=0.06)
+    assert found.ranked() == [1]
+
+
+def test_where_a_hidden_value_misleads_the_loss_is_that_of_rows_that_have_it(rng):
+    # y = x, which is missing above 1; the model takes its mean there, and knows it else
+    x = rng.standard_normal(20_000)
+    X, y = np.where(x > 1, np.nan, x)[:, None], x + 0.1 * rng.standard_normal(20_000)
+
+    def losses(rows, places):
+        return (np.where(np.isnan(rows[:, 0]), 1.5, rows[:, 0]) - y[places]) ** 2
+
+    found = next_value(losses, X, np.zeros(1, dtype=int), np.array([True]))
+    assert found.now < 0.5 < found.drops[0]  # hiding a low value costs much more
+    assert found.expected()[0] == pytest.approx(0.01, rel=0.1)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 20])
+def test_a_variable_of_noise_that_few_rows_have_is_seldom_worth_asking_for(n_rows):
+    asked = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((100, 2))
+        X[n_rows:, 1] = np.nan
+        y = 0.1 * X[:, 1] + rng.standard_normal(100)  # y and noise: no drop on average
+
+        def losses(rows, places, y=y):
+            return (0.2 * np.nan_to_num(rows[:, 1]) - np.nan_to_num(y[places])) ** 2
+
+        found = next_value(losses, X, np.arange(2), np.array([False, True]))
+        asked += 1 in found.ranked()
+    assert asked <= 300 * 0.023 + 3 * np.sqrt(300 * 0.023)
+
+
+def test_rows_of_a_group_are_one_draw():
+    asked = np.zeros(2)
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        group = np.repeat(np.arange(30), 20)
+        noise, level = rng.standard_normal((2, 30))
+        X = noise[group][:, None]  # of a group, as its level of y is
+        y = 3 * level[group] + rng.standard_normal(len(group))
+
+        def losses(rows, places, y=y):
+            return (0.01 * np.nan_to_num(rows[:, 0]) - y[places]) ** 2
+
+        for k, units in enumerate((None, group)):
+            found = next_value(
+                losses, X, np.zeros(1, dtype=int), np.array([True]), units
+            )
+            asked[k] += found.ranked() == [0]
+    assert asked[0] > 25  # what ignoring the groups would say
+    assert asked[1] <= 8  # 2.3 expected, and 3.7 standard errors

@@ -27,8 +27,9 @@ SAME, POOLED, ALL, TOO_FEW = "same pattern", "pooled patterns", "all rows", "too
 # deviation of 6 points.
 POOL, LAST_POOL = 20, 10
 ROUNDING = 1e-9  # of sums of weights
-# Scores that differ by no more are the same: predictions of one row differ in their
-# last digits with the rows beside it.
+# Probabilities that differ by no more are the same, and so are scores that differ by no
+# more than this share of themselves: predictions of one row differ in their last digits
+# with the rows beside it.
 TIED = 1e-9
 
 

@@ -16,7 +16,8 @@ class TypicalScores(NamedTuple):
     The place of a score s among the n that are typical of its pattern, s_(1) <= ... <=
     s_(n), is F(s) = i/n at s_(i), 0 at 0 and linear between them; above the largest it
     is s / s_(n). Where s is one of several that are equal, it is the lowest of theirs.
-    F rises with s, so that a threshold for places is one for scores.
+    F rises with s, so that a threshold for places is one for scores. Scores are equal
+    where they differ by 1e-9 of themselves, so that places know no unit.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class TypicalScores(NamedTuple):
 
     def places(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the place of one score (P,) of each pattern."""
-        below = (self.ordered < scores[:, None] - TIED).sum(axis=1)
+        below = (self.ordered < scores[:, None] * (1 - TIED)).sum(axis=1)
         low, high = self._at(below), self._at(np.minimum(below + 1, self.number))
         with np.errstate(divide="ignore", invalid="ignore"):
             between = np.where(high > low, (scores - low) / (high - low), 1.0)
@@ -66,7 +67,7 @@ class TypicalScores(NamedTuple):
         >>> typical.places(np.array([0.6])), typical.highest_places(np.array([0.6]))
         (array([0.5]), array([0.75]))
         """
-        up_to = (self.ordered <= scores[:, None] + TIED).sum(axis=1) / self.number
+        up_to = (self.ordered <= scores[:, None] * (1 + TIED)).sum(axis=1) / self.number
         return np.maximum(self.places(scores), up_to)
 
     def tied_share(

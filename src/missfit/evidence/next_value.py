@@ -5,7 +5,8 @@ like rows of m: those of m itself where they are enough, else those that lack le
 what m has, and of these the ones in which least has to be hidden. The drop for a
 variable j that m lacks is measured on the rows most like those of m with x_j: the mean
 loss of predicting with the values that m leaves, minus that with x_j as well. It is
-assumed that rows that lack x_j are like those that have it.
+assumed that rows that lack x_j are like those that have it in what x_j tells, though
+not in what is left: their losses may differ (`NextValue.expected`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from missfit.moments.patterns import variable_mask
 
@@ -25,6 +27,10 @@ ALL_ROWS = 6_000
 # a self-masked table, whatever they lacked, the error of complete rows was told as 1.12
 # where it is .001, and that of rows with one of six values as 4.0 where it is 1.9.
 FEW_ROWS = 100
+# Fewer rows or groups do not tell the standard error of a drop: a variable of noise was
+# held to be sure in 49 % of 300 tables where one row had it, and in 7 % with three.
+FEWEST_UNITS = 5
+SURE = stats.norm.cdf(2.0)
 
 Losses = Callable[[NDArray[np.float64], NDArray[np.intp]], NDArray[np.float64]]
 
@@ -42,19 +48,39 @@ class NextValue(NamedTuple):
     drops : ndarray of shape (n_variables,)
         The fall of the mean loss of these rows by knowing the variable; NaN likewise.
     standard_errors : ndarray of shape (n_variables,)
-        Of the drops.
+        Of the drops; NaN where fewer than five rows or groups tell it.
+    n_units : int ndarray of shape (n_variables,)
+        The rows or groups that each drop was measured on.
     """
 
     now: float
     then: NDArray[np.float64]
     drops: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
+    n_units: NDArray[np.intp]
 
     def ranked(self) -> list[int]:
-        """Return the variables whose drop is above two errors, the largest first."""
-        sure = np.nan_to_num(self.drops) > 2 * np.nan_to_num(self.standard_errors)
+        """Return the variables whose drop is no chance, the largest drop first.
+
+        It is above as many standard errors as Student's t exceeds with the probability
+        with which a Gaussian exceeds two.
+        """
+        errors = stats.t.ppf(SURE, np.maximum(1, self.n_units - 1))
+        sure = self.drops > errors * self.standard_errors
         order = np.argsort(-np.nan_to_num(self.drops), kind="stable")
         return [int(j) for j in order if sure[j]]
+
+    def expected(self) -> NDArray[np.float64]:
+        """Return the mean loss to expect of the row once each variable is known.
+
+        That is now less the drop, since both are of the same rows and the row may be
+        harder to predict than rows that have the variable. Where a value is missing
+        because of what it is, hiding it misleads, so that the drop is too large: what
+        is expected is thus not below the loss of rows that have it, if this is below
+        now, nor below zero.
+        """
+        least = np.where(self.then < self.now, self.then, 0.0)
+        return np.maximum(self.now - self.drops, least)
 
 
 def next_value(
@@ -62,6 +88,7 @@ def next_value(
     X: NDArray[np.float64],
     variables: NDArray[np.intp],
     pattern: NDArray[np.bool_],
+    units: NDArray[np.intp] | None = None,
 ) -> NextValue:
     """Measure what each missing value of a pattern would change.
 
@@ -75,6 +102,8 @@ def next_value(
         The variable of each column of X.
     pattern : bool ndarray of shape (n_variables,)
         True where a variable is missing.
+    units : int ndarray of shape (n,), optional
+        Rows of one unit, such as a group, are one draw; by default each row is.
 
     Examples
     --------
@@ -104,11 +133,26 @@ def next_value(
     loss = losses(np.where(hide, np.nan, X[places]), places).reshape(2, -1)
     of_stage = np.split(loss, np.cumsum(sizes)[:-1], axis=1)
     then, drops, errors = np.full((3, len(pattern)), np.nan)
-    for j, (without, known) in zip(lacking, of_stage[1:], strict=True):
-        fall = without - known
+    n_units = np.zeros(len(pattern), dtype=np.intp)
+    for j, stage, (without, known) in zip(
+        lacking, stages[1:], of_stage[1:], strict=True
+    ):
+        fall, unit = without - known, stage if units is None else units[stage]
         then[j], drops[j] = known.mean(), fall.mean()
-        errors[j] = fall.std() / np.sqrt(len(fall))
-    return NextValue(float(of_stage[0][0].mean()), then, drops, errors)
+        errors[j], n_units[j] = _error_of_mean(fall, unit)
+    return NextValue(float(of_stage[0][0].mean()), then, drops, errors, n_units)
+
+
+def _error_of_mean(
+    values: NDArray[np.float64], unit: NDArray[np.intp]
+) -> tuple[float, int]:
+    """Return the standard error of a mean of rows, and how many units they are."""
+    _, unit = np.unique(unit, return_inverse=True)
+    sums = np.bincount(unit, values - values.mean())
+    n = len(sums)
+    if n < FEWEST_UNITS:
+        return np.nan, n
+    return float(np.sqrt((sums @ sums) * n / (n - 1)) / len(values)), n
 
 
 def _most_like(

@@ -41,16 +41,13 @@ class Asking:
         dict
             "rmse" (for classes "log_loss") is the error of rows with the same fields
             missing, or of the rows most like them; "ask" lists the fields that lower
-            it, the best first, each with the error of rows that have it too.
+            it, the best first, each with the error to expect once it is known.
         """
         found = self._of_pattern(self.model.encoder.mask(X)[0])
+        expected = found.expected()
         fields = [
-            {
-                "column": self.model.columns[j],
-                self.name: self._shown(found.then[j]),
-            }
-            for j in found.ranked()
-            if found.then[j] < found.now
+            {"column": self.model.columns[j], self.name: self._shown(expected[j])}
+            for j in sorted(found.ranked(), key=lambda j: expected[j])
         ]
         return {self.name: self._shown(found.now), "ask": fields}
 
@@ -58,7 +55,9 @@ class Asking:
         key = pattern_keys(pattern[None]).tolist()[0]
         if key not in self._kept:
             loss = self.loss
-            found = next_value(loss.of_rows, loss.X, loss.variables, pattern)
+            found = next_value(
+                loss.of_rows, loss.X, loss.variables, pattern, loss.units
+            )
             if len(self._kept) >= MOST_KEPT:
                 self._kept = {}
             self._kept[key] = found

@@ -25,6 +25,8 @@ class ModelLoss:
         "RMSE" for numbers, whose mean loss is shown as its root, else "log-loss".
     X : ndarray of shape (n, k)
         The rows that calibrate, encoded.
+    units : int ndarray of shape (n,)
+        Rows of one group, which count as one draw, have the same number.
     """
 
     def __init__(self, model: TableModel):
@@ -32,6 +34,7 @@ class ModelLoss:
         self.has_classes = getattr(self.fitted, "classes_", None) is not None
         self.name = "log-loss" if self.has_classes else "RMSE"
         self.X: NDArray[np.float64] = self.fitted.calibration_rows_
+        self.units: NDArray[np.intp] = self.fitted.calibration_groups_
         self.variables = model.encoder.variables_
 
     def of_rows(
