@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from missfit import EMLR, PatternMoments
+from missfit.estimators.class_indicators import indicators
 from missfit.estimators.class_moments import joined, likeness
-from missfit.estimators.pattern_classifier import indicators
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

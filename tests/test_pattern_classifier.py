@@ -18,9 +18,10 @@ from missfit import (
     ExpandedLR,
     PatternClassifier,
     PatternMoments,
+    SelfMaskedLR,
 )
 from missfit.bayes import BayesClassifier
-from missfit.estimators.pattern_classifier import indicators
+from missfit.estimators.class_indicators import indicators
 from missfit.simulate import Probit, published
 
 
@@ -283,3 +284,102 @@ def test_two_folds_choose_a_strength_and_are_too_few_for_a_link_of_their_own(rng
     share = label.mean()
     entropy = -share * np.log(share) - (1 - share) * np.log1p(-share)
     assert log_loss(label, model.predict_proba(X)) < entropy
+
+
+BASES = [EMLR(), ConstantImputedLR()]
+
+
+def sorted_rows(rng, n_classes=2, n=240):
+    """Rows in the order of their classes, so that each chunk lacks some of them."""
+    X = rng.standard_normal((n, 3))
+    code = np.digitize(
+        X[:, 0] + 0.5 * rng.standard_normal(n), [0.0, 0.7][: n_classes - 1]
+    )
+    X[rng.random(X.shape) < 0.2] = np.nan
+    order = np.argsort(code, kind="stable")
+    return X[order], code[order]
+
+
+def chunks_of(*columns, size=40):
+    """A function that returns the rows in chunks."""
+    starts = range(0, len(columns[0]), size)
+    return lambda: (tuple(c[i : i + size] for c in columns) for i in starts)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("base", BASES, ids=lambda base: type(base).__name__)
+def test_the_first_rows_of_a_stream_may_be_of_one_class(base, n_classes, rng):
+    X, y = sorted_rows(rng, n_classes)
+    model = PatternClassifier(base)
+    for number, chunk in enumerate(chunks_of(X, y)()):
+        model.partial_fit(*chunk, classes=np.arange(n_classes))
+        shares = model.predict_proba(X)
+        np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+        if number == 0:  # nothing else was seen
+            assert (shares.argmax(axis=1) == 0).all()
+    own = shares[np.arange(len(y)), y]
+    frequent = np.bincount(y) / len(y)
+    assert -np.log(own).mean() < -frequent @ np.log(frequent)
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda base: type(base).__name__)
+@pytest.mark.parametrize("class_weight", [{1: 3.0}, {"b": 3.0}])
+def test_a_chunk_may_lack_a_class_that_has_a_weight(base, class_weight, rng):
+    X, y = sorted_rows(rng)
+    y = np.array(["a", "b"])[y] if "b" in class_weight else y
+    model = PatternClassifier(base, class_weight=class_weight)
+    in_chunks = clone(model).fit(chunks_of(X, y))
+    stream = clone(model)
+    for chunk in chunks_of(X, y)():
+        stream.partial_fit(*chunk, classes=np.unique(y))
+    weight = np.where(y == y[-1], 3.0, 1.0)
+    weighted = clone(model).set_params(class_weight=None)
+    expected = weighted.fit(chunks_of(X, y, weight)).predict_proba(X)
+    np.testing.assert_allclose(in_chunks.predict_proba(X), expected, rtol=1e-9)
+    if isinstance(base, EMLR):  # else the link is to folds, of which a stream has one
+        np.testing.assert_allclose(stream.predict_proba(X), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda base: type(base).__name__)
+def test_a_chunk_without_weight_is_no_chunk(base, rng):
+    X, y = sorted_rows(rng)
+    order = rng.permutation(len(y))
+    X, y = X[order], y[order]
+    weight = np.ones(len(y))
+    weight[40:80] = 0
+    model = PatternClassifier(base)
+    stream = clone(model)
+    for chunk in chunks_of(X, y, weight)():
+        stream.partial_fit(*chunk[:2], classes=[0, 1], sample_weight=chunk[2])
+    for found in (clone(model).fit(chunks_of(X, y, weight)), stream):
+        expected = clone(model)
+        for start in (0, 80):
+            rows = slice(start, 40 if start == 0 else None)
+            expected.partial_fit(X[rows], y[rows], classes=[0, 1])
+        if isinstance(base, EMLR):  # folds of links are dealt by places of rows
+            given = found.predict_proba(X), expected.predict_proba(X)
+            np.testing.assert_allclose(*given, rtol=1e-9)
+        assert found.score(X, y) == pytest.approx(expected.score(X, y), abs=0.05)
+
+
+def test_moments_of_two_indicators_of_two_classes_are_refused(rng):
+    X, y = sorted_rows(rng)
+    moments = PatternMoments.from_data(X, np.column_stack([1 - y, y]).astype(float))
+    with pytest.raises(
+        ValueError, match=r"2 targets.*that of the second of two classes"
+    ):
+        PatternClassifier(EMLR()).fit_moments(moments)
+
+
+def test_a_predictor_that_needs_all_rows_takes_no_chunks(rng):
+    X, y = sorted_rows(rng)
+    model = PatternClassifier(SelfMaskedLR())
+    with pytest.raises(TypeError, match="needs all rows in memory"):
+        model.fit(chunks_of(X, y))
+    with pytest.raises(TypeError, match="needs all rows in memory"):
+        model.partial_fit(X, y)
+
+
+def test_a_source_without_rows_is_refused():
+    with pytest.raises(ValueError, match="y holds no label"):
+        PatternClassifier(EMLR()).fit(lambda: iter([]))

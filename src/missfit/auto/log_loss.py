@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, is_classifier
 from missfit.auto.average import ClassAverage
 from missfit.auto.objective import Objective, ScoreWords, Task
 from missfit.auto.trees import FlatTrees
+from missfit.estimators.class_indicators import indicators
 from missfit.estimators.classes import CERTAIN, both_shares, normalised
-from missfit.estimators.pattern_classifier import indicators
 from missfit.estimators.splits import class_splits, with_two_classes
 
 # Rows that speak for no offset. Log-loss without one, and how much less with it where

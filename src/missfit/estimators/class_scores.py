@@ -24,11 +24,18 @@ def class_scores(
 
     There is one of each, of the log-odds of the second class, where there are two
     classes, and one for each of several, whose softmax is meant. A class without rows
-    is told by its intercept to be rarer than all others.
+    is told by its intercept to be rarer than all others: the first rows of a stream may
+    be of one class alone.
     """
-    model: Any = LogisticRegression(C=1 / ridge, **options)
-    seen = model.fit(features, rows.code, rows.weight).classes_
-    intercept, coef = model.intercept_, model.coef_
+    seen = np.unique(rows.code)
+    if len(seen) == 1:
+        intercept, coef = np.zeros(1), np.zeros((1, features.shape[1]))
+        if n_classes == 2:
+            return intercept + (UNSEEN if seen[0] == 0 else -UNSEEN), coef
+    else:
+        model: Any = LogisticRegression(C=1 / ridge, **options)
+        model.fit(features, rows.code, rows.weight)
+        intercept, coef = model.intercept_, model.coef_
     if len(seen) == n_classes:
         return intercept, coef
     if len(seen) == 2:

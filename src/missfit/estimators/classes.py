@@ -87,30 +87,18 @@ class NanClassifier(ClassifierMixin, NanEstimator):
 
     def _codes(self, y: Any) -> NDArray[np.intp]:
         """Return the place of each label among the classes."""
-        labels, code = classes_and_codes(y)
-        place = np.searchsorted(self.classes_, labels)
-        known = np.take(self.classes_, place, mode="clip") == labels
-        if not known.all():
-            raise ValueError(
-                f"y holds the label {labels[~known].tolist()[0]!r}, which is not among "
-                f"the classes {self.classes_.tolist()}."
-            )
-        return place[code]
+        return known_codes(y, self.classes_)
 
     def _row_weights(
-        self, code: NDArray[np.intp], sample_weight: Any, class_weight: Any = None
-    ):
-        """Return the weights of the rows times those of their classes, or None.
-
-        Those of the classes are given where the rows are not all rows.
-        """
-        class_weight = self.class_weight if class_weight is None else class_weight
-        if sample_weight is None and class_weight is None:
+        self, code: NDArray[np.intp], sample_weight: Any
+    ) -> NDArray[np.float64] | None:
+        """Return the weights of all rows times those of their classes, or None."""
+        if sample_weight is None and self.class_weight is None:
             return None
         weight = np.ones(len(code))
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(code))
-        return weight * compute_sample_weight(class_weight, self.classes_[code])
+        return weight * compute_sample_weight(self.class_weight, self.classes_[code])
 
     def fit_rows_given(self, start: Any, X: Any, y: Any, sample_weight: Any = None):
         """Fit to rows as `fit`, given `starts_from` fitted to the class indicators."""
@@ -180,6 +168,19 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
     return found
 
 
+def known_codes(y: Any, classes: NDArray) -> NDArray[np.intp]:
+    """Return the place of each label among sorted classes, or say which is none."""
+    labels, code = classes_and_codes(y)
+    place = np.searchsorted(classes, labels)
+    known = np.take(classes, place, mode="clip") == labels
+    if not known.all():
+        raise ValueError(
+            f"y holds the label {labels[~known].tolist()[0]!r}, which is not among "
+            f"the classes {classes.tolist()}."
+        )
+    return place[code]
+
+
 class LabelCount(NamedTuple):
     """How many rows have a label, and how many of them have a weight above zero."""
 
@@ -229,6 +230,8 @@ def refuse_one_class(
     classes: NDArray, code: NDArray[np.intp], weight: NDArray[np.float64] | None = None
 ) -> None:
     """Raise where only one class has rows of positive weight."""
+    if not len(code):
+        raise ValueError("y holds no label; a classifier needs rows to learn from.")
     present = np.bincount(code, weight, minlength=len(classes)) > 0
     if present.sum() < 2:
         only = classes.tolist()[int(np.argmax(present))]

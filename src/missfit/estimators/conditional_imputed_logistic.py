@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
+from missfit.estimators.class_indicators import indicators
 from missfit.estimators.classes import (
     LabelledRows,
     NanClassifier,
@@ -23,7 +24,6 @@ from missfit.estimators.conditional_imputed_lr import (
     impute,
 )
 from missfit.estimators.emlr import EMLR
-from missfit.estimators.pattern_classifier import indicators
 from missfit.estimators.ridge_logit import (
     FEW_COLUMNS,
     LabelledColumns,

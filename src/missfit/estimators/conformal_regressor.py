@@ -79,8 +79,9 @@ class ConformalRegressor(ConformalEstimator, NanRegressor):
         Their targets, and the predictions of a model that was not fitted to them.
     calibration_groups_, calibration_weights_ : ndarray
         Their groups, numbered, and their weights.
-    calibration_places_ : ndarray
-        The place of each among the errors that are typical of its pattern, by "auto".
+    calibration_places_ : ndarray of shape (n, 2)
+        By "auto": the place of each among the errors that are typical of its pattern,
+        the lowest and the highest where several of these are equal to its own.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,21 @@ from scipy.special import expit, softmax
 from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from missfit.estimators.class_indicators import (
+    ClassIndicators,
+    indicators,
+    indicators_of_source,
+    n_indicators,
+)
 from missfit.estimators.class_moments import joined, likeness
 from missfit.estimators.classes import (
     CERTAIN,
     LabelledRows,
     NanClassifier,
-    added_counts,
-    balanced_weights,
     both_shares,
     classes_and_codes,
-    label_array,
-    label_counts,
     normalised,
-    refuse_one_class,
 )
-from missfit.estimators.dask_columns import dask_columns, dask_mapped, dask_parts
 from missfit.estimators.discriminant import discriminant_factor, discriminant_shares
 from missfit.estimators.links import FittedLink, gaussian_shares, is_one_threshold
 from missfit.estimators.moment_splits import total_moments
@@ -35,7 +35,7 @@ from missfit.estimators.streams import moments_in_turn, predict_chunks
 from missfit.gaussian.conditional import ScaledGaussian
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.patterns import group_rows
-from missfit.tables.chunks import Chunk, comes_in_chunks, is_dask, open_source
+from missfit.tables.chunks import comes_in_chunks
 
 
 class PatternClassifier(NanClassifier):
@@ -113,6 +113,7 @@ class PatternClassifier(NanClassifier):
         trial = self._trial()
         _check_linear(self.estimator)
         if comes_in_chunks(X):
+            _check_takes_chunks(self.estimator)
             trial._fit_source(X, y, sample_weight)
             return self._become(trial)
         rows = trial._labelled_rows(X, y, sample_weight)
@@ -146,6 +147,12 @@ class PatternClassifier(NanClassifier):
             The labels, 0, 1, 2, ... by default.
         """
         trial = self._trial()
+        if moments.n_targets == 2:
+            raise ValueError(
+                "the moments have 2 targets, which are the indicators of no number of "
+                "classes: give that of the second of two classes alone, or one for "
+                "each of more than two."
+            )
         n_classes = max(2, moments.n_targets)
         labels = np.arange(n_classes) if classes is None else np.asarray(classes)
         if len(labels) != n_classes:
@@ -207,6 +214,7 @@ class PatternClassifier(NanClassifier):
                 f"class_weight={self.class_weight!r} needs the number of rows of each "
                 "class, which partial_fit does not know yet. Give a dict of weights."
             )
+        _check_takes_chunks(_check_linear(self.estimator))
         first = not hasattr(self, "_stream_base_")
         trial = self._trial(keep=not first)
         if first:
@@ -216,72 +224,25 @@ class PatternClassifier(NanClassifier):
                     f"there is only one class, {trial.classes_.tolist()[0]!r}, in the "
                     "first rows; give all labels as classes=."
                 )
-            trial._stream_base_ = clone(_check_linear(self.estimator))
-        code = trial._codes(y)
-        weight = trial._row_weights(code, sample_weight)
+            trial._stream_base_ = clone(self.estimator)
+        known = ClassIndicators.of(trial.classes_, self.class_weight)
+        target = known.of_rows(y, sample_weight)
         base: Any = copy.copy(trial._stream_base_)
-        base.partial_fit(X, indicators(code, len(trial.classes_)), weight)
+        base.partial_fit(X, *target)
         trial._stream_base_ = base
         parts = base.folds_of_stream()
         return self._become(trial._with_link_of_moments(base, lambda: parts))
 
     def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit to rows that come in chunks; the labels are read before the rows."""
-        rows = self._dask_rows if is_dask(X) else self._chunk_rows
-        rows = rows(X, y, sample_weight)
+        self.classes_, rows = indicators_of_source(
+            X, y, sample_weight, self.class_weight
+        )
         base: Any = clone(self.estimator)
         base.fit(*rows)
         self._with_link_of_moments(
             base, lambda: moments_in_turn(*rows, n_folds=N_FOLDS)
         )
-
-    def _chunk_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple:
-        """Return a source of the chunks of features, indicators and weights."""
-        source = open_source(X, y, sample_weight)
-        if not source.again:
-            raise ValueError(
-                "X is an iterator, which can be read once, and the labels are read "
-                "before the rows. Give a function that returns the iterator, or "
-                "use partial_fit with classes."
-            )
-        counts = (label_counts(chunk.y, chunk.weight) for chunk in source.chunks())
-        weights = self._learn_classes(counts)
-
-        def chunk_of(chunk: Chunk) -> tuple:
-            target, weight = self._target_and_weight(chunk.y, chunk.weight, weights)
-            return (chunk.X, target) if weight is None else (chunk.X, target, weight)
-
-        return (lambda: map(chunk_of, source.chunks()),)
-
-    def _dask_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple:
-        """Return Dask collections of features, indicators and weights."""
-        X, y, sample_weight = dask_columns(X, y, sample_weight)
-        weights = self._learn_classes(dask_parts(label_counts, y, sample_weight))
-
-        def of_part(labels: Any, weight: Any) -> tuple:
-            return self._target_and_weight(labels, weight, weights)
-
-        n_targets = _n_indicators(len(self.classes_))
-        target = dask_mapped(lambda *part: of_part(*part)[0], y, None, n_targets)
-        if sample_weight is None and weights is None:
-            return X, target, None
-        return X, target, dask_mapped(lambda *part: of_part(*part)[1], y, sample_weight)
-
-    def _learn_classes(self, parts: Iterable[dict]) -> dict | None:
-        """Learn the classes from counts of labels; return their weights, if any."""
-        counts = added_counts(parts)
-        self.classes_, code = classes_and_codes(label_array([*counts]))
-        of_weight = np.array([float(n.n_of_weight) for n in counts.values()])
-        refuse_one_class(self.classes_, code, of_weight)
-        if self.class_weight == "balanced":
-            return balanced_weights(counts)
-        return self.class_weight
-
-    def _target_and_weight(self, y: Any, sample_weight: Any, class_weight: dict | None):
-        """Return the indicators of some rows, and their weights or None."""
-        code = self._codes(y)
-        weight = self._row_weights(code, sample_weight, class_weight)
-        return indicators(code, len(self.classes_)), weight
 
     def _with_link_of_moments(
         self, base: Any, folds: Callable[[], list[PatternMoments]]
@@ -363,27 +324,12 @@ class PatternClassifier(NanClassifier):
         splits = [(np.arange(len(rows.X)),) * 2]  # few rows: those of the fit itself
         if len(rows.X) >= n_folds:
             splits = stratified_splits(n_folds, rows.code, None, seed=0)
-        held_out = np.empty((len(rows.X), _n_indicators(len(self.classes_))))
+        held_out = np.empty((len(rows.X), n_indicators(len(self.classes_))))
         for train, test in splits:
             model = self._fitted(rows.take(train))
             held_out[test] = _column(model.predict(rows.X[test]))
         prediction = _column(self.estimator_.predict(rows.X))
         return FittedLink.of(held_out, prediction, rows, len(self.classes_))
-
-
-def indicators(code: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
-    """Return the indicator of the second of two classes, or one for each of more.
-
-    >>> indicators(np.array([0, 1]), 2).tolist(), indicators(np.array([2]), 3).tolist()
-    ([0.0, 1.0], [[0.0, 0.0, 1.0]])
-    """
-    if n_classes == 2:
-        return code.astype(float)
-    return (code[:, None] == np.arange(n_classes)).astype(float)
-
-
-def _n_indicators(n_classes: int) -> int:
-    return 1 if n_classes == 2 else n_classes
 
 
 def _column(prediction: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -402,3 +348,12 @@ def _check_linear(estimator: Any) -> Any:
             "such as EMLR()."
         )
     return estimator
+
+
+def _check_takes_chunks(estimator: Any) -> None:
+    if not hasattr(estimator, "partial_fit"):
+        raise TypeError(
+            f"estimator={estimator!r} needs all rows in memory, and here they come in "
+            "chunks. Read them into an array or a frame first, or give a predictor "
+            "that learns from moments, such as EMLR()."
+        )

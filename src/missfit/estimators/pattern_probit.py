@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from missfit.estimators.class_indicators import indicators
 from missfit.estimators.classes import (
     LabelledRows,
     NanClassifier,
@@ -19,7 +20,6 @@ from missfit.estimators.conditional_imputed_logistic import (
     ConditionalImputedLogistic,
 )
 from missfit.estimators.emlr import EMLR
-from missfit.estimators.pattern_classifier import indicators
 from missfit.gaussian.expected_features import in_blocks
 from missfit.gaussian.probit_regression import (
     LatentRegression,

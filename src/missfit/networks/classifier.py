@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
+from missfit.estimators.class_indicators import indicators
 from missfit.estimators.classes import (
     CERTAIN,
     NanClassifier,
     classes_and_codes,
     refuse_one_class,
 )
-from missfit.estimators.pattern_classifier import indicators
 from missfit.moments.rows import Rows, check_scale
 from missfit.networks.batch import fit_many
 from missfit.networks.estimator import NetworkEstimator
