@@ -18,10 +18,11 @@ from missfit import TableEncoder
 from missfit.comparison import compare_table, diagnose
 from missfit.comparison.class_candidates import MAJORITY
 from missfit.comparison.class_scores import auc_of, binary_auc
-from missfit.comparison.class_task import UNSEEN, ClassTask
+from missfit.comparison.class_task import ClassTask
 from missfit.comparison.folds import folds_of
 from missfit.comparison.offers import CLASSES, NUMBERS
 from missfit.comparison.scoreboard import score_frame
+from missfit.estimators.classes import ABSENT
 from missfit.tables.training import read_training
 
 MEAN = "mean + indicator logistic"
@@ -155,7 +156,7 @@ def test_a_class_that_no_training_row_has_gets_a_small_probability():
     trial = found.trial(MEAN)
     rows = found.groups == "7"
     assert found.task.classes == ("no", "unheard of", "yes")
-    np.testing.assert_allclose(trial.predictions[rows, 1], UNSEEN, rtol=2e-3)
+    np.testing.assert_allclose(trial.predictions[rows, 1], ABSENT, rtol=2e-3)
     assert np.isfinite(found.scores[MEAN].log_loss)
 
 
@@ -167,7 +168,7 @@ def test_training_rows_of_one_class_predict_that_class():
     assert not any(trial.failure for trial in found.trials)
     first = found.fold == 0
     shares = found.trial(MEAN).predictions[first]
-    np.testing.assert_allclose(shares[:, 1], UNSEEN, rtol=2e-3)
+    np.testing.assert_allclose(shares[:, 1], ABSENT, rtol=2e-3)
     assert (found.fold == -1).any()
     assert np.isfinite(found.scores[MEAN]).all()
 

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from laws import small_law
 from missfit import EMLR, ConformalClassifier, PatternClassifier
 from missfit.bayes import BayesClassifier
+from missfit.estimators.forward_split import ForwardSplit
 from missfit.simulate import MCARGaussian, Probit, SelfMaskedProbit
 
 EM = PatternClassifier(EMLR())
@@ -358,3 +359,35 @@ def test_a_share_outside_of_zero_and_one_is_refused(alpha, rng):
     model = ConformalClassifier(EM, random_state=0).fit(X, X[:, 0] > 0)
     with pytest.raises(ValueError, match="it must be between 0 and 1"):
         model.predict_sets(X, [alpha])
+
+
+@pytest.mark.parametrize("n_of_class", [1, 2, 3])
+def test_a_class_of_few_rows_is_in_the_fit_and_has_no_probability_of_zero(n_of_class):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((300, 3))
+        y = rng.choice(["many", "more"], 300)
+        y[rng.choice(300, n_of_class, replace=False)] = "once"
+        model = ConformalClassifier(EM, random_state=seed).fit(X, y)
+        assert model.estimator_.classes_.tolist() == ["many", "more", "once"]
+        shares = model.calibration_predictions_, model.predict_proba(X)
+        for some in shares:
+            np.testing.assert_allclose(some.sum(axis=1), 1, rtol=1e-12)
+            assert (some > 0).all()
+
+
+def test_a_class_that_comes_late_in_time_is_learned(rng):
+    X = rng.standard_normal((300, 3))
+    y = (np.arange(300) >= 150).astype(int)
+    model = ConformalClassifier(EM, cv=ForwardSplit(), random_state=0)
+    model.fit(X, y, groups=np.arange(300))
+    # the first split learns from one class alone, and says so of the other
+    assert model.calibration_predictions_.min() == pytest.approx(1e-3, rel=0.01)
+    shares = model.predict_proba(X).mean(axis=0)  # no feature tells anything
+    np.testing.assert_allclose(shares, [0.5, 0.5], atol=0.02)
+
+
+def test_two_columns_of_one_name_are_refused(rng):
+    frame = pd.DataFrame(rng.standard_normal((50, 3)), columns=["a", "a", "b"])
+    with pytest.raises(ValueError, match="2 columns called 'a'"):
+        ConformalClassifier(EM).fit(frame, rng.integers(2, size=50))

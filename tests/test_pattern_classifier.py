@@ -383,3 +383,26 @@ def test_a_predictor_that_needs_all_rows_takes_no_chunks(rng):
 def test_a_source_without_rows_is_refused():
     with pytest.raises(ValueError, match="y holds no label"):
         PatternClassifier(EMLR()).fit(lambda: iter([]))
+
+
+@pytest.mark.parametrize("values", [(False, True), (3, 5)])
+def test_objects_that_are_truth_values_or_numbers_are_such_labels(values, rng):
+    X = rng.standard_normal((60, 2))
+    y = np.array(values)[(X[:, 0] > 0).astype(int)]
+    model = PatternClassifier(EMLR()).fit(X, pd.Series(y, dtype=object))
+    assert model.classes_.dtype == y.dtype
+    assert (model.predict(X) == y).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "words"),
+    [
+        ({0: 1.0, 1: -2.0}, r"the class 1 the weight -2.0; weights must be finite"),
+        ({1: np.nan}, "the class 1 the weight nan"),
+        ("balancd", "class_weight='balancd'; it must be a dict"),
+    ],
+)
+def test_weights_of_classes_that_make_no_sense_are_refused(class_weight, words, rng):
+    X, y = sorted_rows(rng)
+    with pytest.raises(ValueError, match=words):
+        PatternClassifier(EMLR(), class_weight=class_weight).fit(X, y)

@@ -35,6 +35,9 @@ def cycled(*values):
         (cycled(1, 2, 3, 4, 5), (1, 2, 3, 4, 5)),
         (pd.Categorical(cycled(3, 5, 9)), ("3", "5", "9")),
         (cycled(1, "two", 3.5), ("1", "3.5", "two")),
+        (cycled("<=50K", ">50K"), ("<=50K", ">50K")),
+        (cycled("5+", "<5", "<5"), ("5+", "<5")),
+        (cycled("<18", "18", "65+"), ("18", "65+", "<18")),
         (
             [f"class {k % 20:02}" for k in range(3 * N)],
             tuple(f"class {k:02}" for k in range(20)),
@@ -130,3 +133,16 @@ def test_a_column_of_dates_is_no_target():
         ValueError, match=r"holds dates, .*predicts numbers and classes"
     ):
         table_of(dates)
+
+
+def test_bounds_among_many_numbers_are_numbers():
+    values = ["<5", *map(str, range(5, 30))] * 3  # a limit of detection
+    found = table_of(values)
+    assert found.classes is None
+    assert found.y.min() == 5
+
+
+def test_a_feature_of_two_bounds_keeps_what_it_tells():
+    frame = pd.DataFrame({"x": cycled("<=50K", ">50K"), "y": np.arange(N) * 0.1})
+    found = read_training(frame, "y")
+    assert found.X["x"].nunique() == 2

@@ -18,13 +18,9 @@ from missfit.comparison.class_scores import (
 )
 from missfit.comparison.number_task import NUMBER
 from missfit.comparison.task import ScoreColumn, Task, Words
-from missfit.estimators.classes import CERTAIN
+from missfit.estimators.classes import CERTAIN, shares_of_all
 from missfit.tables.columns import shown
 from missfit.tables.target import Label
-
-# The probability of a class that is in no training row: a class that is not among n
-# rows is expected in about 1 of n.
-UNSEEN = 1e-3
 
 
 class ClassScore(NamedTuple):
@@ -132,8 +128,7 @@ class ClassTask(Task):
         could be scored.
         """
         seen = np.asarray(model.classes_, dtype=np.intp)
-        shares = np.full((len(X), len(self.classes)), UNSEEN)
-        shares[:, seen] = model.predict_proba(X)
+        shares = shares_of_all(model.predict_proba(X), seen, len(self.classes))
         return shares / shares.sum(axis=1, keepdims=True)
 
     def loss(self, y: NDArray, guess: NDArray) -> NDArray[np.float64]:

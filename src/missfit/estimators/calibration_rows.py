@@ -30,7 +30,23 @@ FOLDS = 5  # of cross-fitting
 # groups would put 1/11 of the mass at infinity: 90 % intervals at the 99 % quantile.
 FEWEST_HELD_OUT = 20
 
-Predict = Callable[[Any, Any], NDArray[np.float64]]  # of a fitted estimator and rows
+
+class Learner(NamedTuple):
+    """An estimator, as the calibration sees it.
+
+    Attributes
+    ----------
+    fit : callable
+        From rows to a fitted estimator.
+    predict : callable
+        From a fitted estimator and X to predictions, the first axis being the rows.
+    are_enough : callable
+        From the targets of some rows to whether these rows can stand for all.
+    """
+
+    fit: Callable[[Rows], Any]
+    predict: Callable[[Any, Any], NDArray[np.float64]]
+    are_enough: Callable[[NDArray], bool]
 
 
 class Rows(NamedTuple):
@@ -117,9 +133,8 @@ def _check_units(unit: NDArray[np.intp], groups: Any) -> None:
 
 
 def hold_out(
-    estimator: Any,
+    learner: Learner,
     rows: Rows,
-    predict: Predict,
     *,
     alpha: float,
     share: float,
@@ -129,7 +144,8 @@ def hold_out(
     """Fit an estimator to some rows (or groups) and predict the others, or cross-fit.
 
     Cross-fitted where a share of the rows (or groups) is fewer than 20, or fewer than
-    quantiles at 1 - alpha need.
+    quantiles at 1 - alpha need, and where what is left to fit is not enough, since a
+    rare class is held out whole.
     """
     rows = rows.counted()
     units = np.unique(rows.group)
@@ -137,31 +153,33 @@ def hold_out(
     is_few = n_held_out < FEWEST_HELD_OUT or not is_enough(n_held_out, alpha)
     if is_few and may_cross_fit:
         _warn_of_too_few(len(units), rows.has_groups, alpha)
-        return _cross_fit(estimator, rows, predict, rng)
+        return _cross_fit(learner, rows, rng)
     if not rows.has_groups:
         n_held_out = min(n_held_out, MOST_ROWS)
     is_out = np.isin(rows.group, rng.permutation(units)[:n_held_out])
-    fitted = _fit(estimator, rows.take(np.flatnonzero(~is_out)))
+    if not learner.are_enough(rows.y[~is_out]):
+        return _cross_fit(learner, rows, rng)
+    model = learner.fit(rows.take(np.flatnonzero(~is_out)))
     kept = rows.take(rng.permutation(np.flatnonzero(is_out))[:MOST_ROWS])
-    return HeldOut(fitted, kept, predict(fitted, kept.X))
+    return HeldOut(model, kept, learner.predict(model, kept.X))
 
 
-def _cross_fit(estimator: Any, rows: Rows, predict: Predict, rng: Any) -> HeldOut:
+def _cross_fit(learner: Learner, rows: Rows, rng: Any) -> HeldOut:
     """Predict each fold by a fit to the others, and fit all."""
     units, unit = np.unique(rows.group, return_inverse=True)
     fold = (rng.permutation(len(units)) % FOLDS)[unit]
     parts, tests = [], []
     for k in np.unique(fold):
         tests.append(np.flatnonzero(fold == k))
-        fitted = _fit(estimator, rows.take(np.flatnonzero(fold != k)))
-        parts.append(predict(fitted, take_rows(rows.X, tests[-1])))
+        model = learner.fit(rows.take(np.flatnonzero(fold != k)))
+        parts.append(learner.predict(model, take_rows(rows.X, tests[-1])))
     predictions = np.concatenate(parts)[np.argsort(np.concatenate(tests))]
     some = rng.permutation(len(fold))[:MOST_ROWS]
-    return HeldOut(_fit(estimator, rows), rows.take(some), predictions[some])
+    return HeldOut(learner.fit(rows), rows.take(some), predictions[some])
 
 
 def hold_out_by(
-    cv: Any, estimator: Any, rows: Rows, predict: Predict, *, alpha: float, rng: Any
+    cv: Any, learner: Learner, rows: Rows, *, alpha: float, rng: Any
 ) -> HeldOut:
     """Predict the rows that some split holds out by a fit to its others, and fit all.
 
@@ -176,8 +194,8 @@ def hold_out_by(
     for train, test in splits:
         new = test[counts[test] & (place[test] < 0)]
         if len(new):
-            fitted = _fit(estimator, rows.take(train[counts[train]]))
-            parts.append(predict(fitted, take_rows(rows.X, new)))
+            model = learner.fit(rows.take(train[counts[train]]))
+            parts.append(learner.predict(model, take_rows(rows.X, new)))
             place[new] = n_held_out + np.arange(len(new))
             n_held_out += len(new)
     some = rng.permutation(np.flatnonzero(place >= 0))[:MOST_ROWS]
@@ -186,7 +204,7 @@ def hold_out_by(
         kept = kept._replace(group=np.arange(len(some)), has_groups=False)
     _warn_of_too_few(len(np.unique(kept.group)), kept.has_groups, alpha)
     predictions = np.concatenate(parts)[place[some]]
-    return HeldOut(_fit(estimator, rows.counted()), kept, predictions)
+    return HeldOut(learner.fit(rows.counted()), kept, predictions)
 
 
 def _warn_of_too_few(n_units: int, has_groups: bool, alpha: float) -> None:
@@ -202,8 +220,8 @@ def _warn_of_too_few(n_units: int, has_groups: bool, alpha: float) -> None:
         )
 
 
-def _fit(estimator: Any, rows: Rows) -> Any:
-    """Fit a clone of the estimator, with weights and groups where it takes them."""
+def fitted(estimator: Any, rows: Rows) -> Any:
+    """Fit a clone of an estimator, with weights and groups where it takes them."""
     fresh: Any = clone(estimator)
     options = {}
     if rows.has_groups and has_fit_parameter(fresh, "groups"):

@@ -19,6 +19,9 @@ from missfit.tables.arrays import is_missing
 from missfit.tables.chunks import named_columns
 
 CERTAIN = 1e-12  # no class is held to be less probable: its log-loss stays finite
+# The probability of a class that is in no row of a fit: a class that is not among n
+# rows is expected in about 1 of n.
+ABSENT = 1e-3
 
 
 class LabelledRows(NamedTuple):
@@ -95,6 +98,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         """Return the weights of all rows times those of their classes, or None."""
         if sample_weight is None and self.class_weight is None:
             return None
+        _check_class_weight(self.class_weight)
         weight = np.ones(len(code))
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(code))
@@ -117,6 +121,23 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         """Return the most probable class of each row, NaN in X where missing."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def _check_class_weight(class_weight: Any) -> None:
+    """Raise unless this is None, "balanced" or a dict of weights."""
+    if class_weight is None or class_weight == "balanced":
+        return
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f"class_weight={class_weight!r}; it must be a dict from classes to "
+            "weights, 'balanced' or None."
+        )
+    for label, weight in class_weight.items():
+        if not (np.isfinite(weight) and weight >= 0):
+            raise ValueError(
+                f"class_weight gives the class {label!r} the weight {weight!r}; "
+                "weights must be finite and >= 0."
+            )
 
 
 def label_array(y: Any) -> Any:
@@ -156,6 +177,7 @@ def classes_and_codes(y: Any) -> tuple[NDArray, NDArray[np.intp]]:
             )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise ValueError("y holds infinity (inf); give labels.")
+    labels = _of_one_type(labels)
     try:
         found = np.unique(labels, return_inverse=True)
     except TypeError as error:
@@ -179,6 +201,16 @@ def known_codes(y: Any, classes: NDArray) -> NDArray[np.intp]:
             f"the classes {classes.tolist()}."
         )
     return place[code]
+
+
+def _of_one_type(labels: NDArray) -> NDArray:
+    """Return objects that are all truth values, or all whole numbers, as such."""
+    kinds = {type(label) for label in labels} if labels.dtype.kind == "O" else set()
+    if kinds and kinds <= {bool, np.bool_}:
+        return labels.astype(bool)
+    if kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        return np.array(labels.tolist())
+    return labels
 
 
 class LabelCount(NamedTuple):
@@ -239,6 +271,24 @@ def refuse_one_class(
             f"y holds only one class, {only!r}; a classifier needs rows of at least "
             "two classes."
         )
+
+
+def shares_of_all(
+    shares: NDArray[np.float64], seen: NDArray[np.intp], n_classes: int
+) -> NDArray[np.float64]:
+    """Return probabilities of all classes from those of the ones that a fit has seen.
+
+    The others have a small probability rather than none, or no row of them could be
+    scored.
+
+    >>> shares_of_all(np.array([[0.25, 0.75]]), np.array([0, 2]), 3).round(4)
+    array([[0.2498, 0.001 , 0.7493]])
+    """
+    if len(seen) == n_classes:
+        return shares
+    found = np.full((len(shares), n_classes), ABSENT)
+    found[:, seen] = shares
+    return found / found.sum(axis=1, keepdims=True)
 
 
 def both_shares(share: NDArray[np.float64]) -> NDArray[np.float64]:

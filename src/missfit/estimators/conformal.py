@@ -17,13 +17,16 @@ from missfit.estimators.base import NanEstimator
 from missfit.estimators.calibration import Calibration, Thresholds
 from missfit.estimators.calibration_rows import (
     HeldOut,
+    Learner,
     Rows,
+    fitted,
     hold_out,
     hold_out_by,
     read_rows,
 )
 from missfit.estimators.typical_scores import TypicalScores
 from missfit.moments.patterns import group_rows
+from missfit.tables.arrays import refuse_same_names
 from missfit.tables.chunks import comes_in_chunks
 
 
@@ -103,6 +106,7 @@ class ConformalEstimator(NanEstimator):
     def _check_table(self, X: Any, *, reset: bool) -> Any:
         """Return X as it came, lists as arrays; remember its columns, or compare."""
         X = as_table(X)
+        refuse_same_names(X)
         if len(X.shape) != 2:
             raise ValueError(
                 f"Expected 2D array, got X of shape {X.shape}. Reshape your data: "
@@ -113,7 +117,7 @@ class ConformalEstimator(NanEstimator):
 
     def _held_out(self, rows: Rows) -> HeldOut:
         rng, alpha = check_random_state(self.random_state), self.alpha
-        parts = (self.estimator, rows, self._predicted)
+        parts = (Learner(self._fitted, self._predicted, self._are_enough), rows)
         if self.cv is not None:
             return hold_out_by(self.cv, *parts, alpha=alpha, rng=rng)
         return hold_out(
@@ -123,6 +127,15 @@ class ConformalEstimator(NanEstimator):
             may_cross_fit=self.method == "auto",
             rng=rng,
         )
+
+    def _fitted(self, rows: Rows) -> Any:
+        """Return the estimator, fitted to some rows."""
+        return fitted(self.estimator, rows)
+
+    def _are_enough(self, targets: NDArray) -> bool:
+        """Whether rows with these targets can stand for all in the estimator's fit."""
+        del targets
+        return True
 
     def _keep(self, held_out: HeldOut) -> None:
         self.estimator_, rows, self.calibration_predictions_ = held_out

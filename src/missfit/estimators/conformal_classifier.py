@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +18,7 @@ from missfit.estimators.classes import (
     NanClassifier,
     classes_and_codes,
     refuse_one_class,
+    shares_of_all,
 )
 from missfit.estimators.conformal import ConformalEstimator
 from missfit.moments.patterns import group_rows
@@ -137,12 +139,20 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         refuse_one_class(self.classes_, self._codes(rows.y), rows.weight)
         return super()._held_out(rows)
 
+    def _fitted(self, rows: Rows) -> Any:
+        """Return the estimator; where a split learns from one class, that class."""
+        if len(np.unique(rows.y)) == 1:
+            return DummyClassifier().fit(rows.X, rows.y)
+        return super()._fitted(rows)
+
+    def _are_enough(self, targets: NDArray) -> bool:
+        """Whether every class is among the targets."""
+        return len(np.unique(targets)) == len(self.classes_)
+
     def _predicted(self, fitted: Any, X: Any) -> NDArray[np.float64]:
-        """Return a probability for each class, 0 for those that the fit did not see."""
+        """Return a probability for each class, also for those of no row of the fit."""
         shares = np.asarray(fitted.predict_proba(X), dtype=np.float64)
-        aligned = np.zeros((len(shares), len(self.classes_)))
-        aligned[:, self._codes(fitted.classes_)] = shares
-        return aligned
+        return shares_of_all(shares, self._codes(fitted.classes_), len(self.classes_))
 
     def _scores(self, targets: NDArray, predicted: NDArray) -> NDArray[np.float64]:
         return 1 - predicted[np.arange(len(targets)), targets]

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_predict,
 )
+from threadpoolctl import threadpool_limits
 
 from missfit.evidence.mechanism import Rows, drawn
 
@@ -61,7 +62,9 @@ def _auc(values: NDArray, hidden: NDArray, groups: NDArray | None, seed: int) ->
         if min(here) < 3:  # some fold would learn from one side alone
             return np.nan
         folds = StratifiedGroupKFold(3, shuffle=True, random_state=seed)
-    chance: Any = cross_val_predict(
-        model, values, hidden, cv=folds, groups=groups, method="predict_proba"
-    )
+    # trees of few rows on two threads took 2 to 7 times as long: each waits for the other
+    with threadpool_limits(1, user_api="openmp"):
+        chance: Any = cross_val_predict(
+            model, values, hidden, cv=folds, groups=groups, method="predict_proba"
+        )
     return float(roc_auc_score(hidden, chance[:, 1]))

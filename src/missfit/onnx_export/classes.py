@@ -17,7 +17,7 @@ from missfit.estimators import (
     PatternClassifier,
     PatternMixtureLR,
 )
-from missfit.estimators.classes import CERTAIN
+from missfit.estimators.classes import ABSENT, CERTAIN
 from missfit.estimators.links import LEAST_NOISE, RARE, FittedLink
 from missfit.gaussian.conditional import ScaledGaussian
 from missfit.onnx_export.distributions import expit, ndtr
@@ -40,7 +40,10 @@ def _(model: ConformalClassifier, rows: Rows) -> Value:
     if len(model.estimator_.classes_) == len(model.classes_):
         return inner
     place = np.searchsorted(model.classes_, model.estimator_.classes_)
-    return inner @ np.eye(len(model.classes_))[place]  # 0 for those it has not seen
+    least = np.full(len(model.classes_), ABSENT)  # of those that it has not seen
+    least[place] = 0.0
+    shares = inner @ np.eye(len(model.classes_))[place] + least
+    return shares / (1.0 + least.sum())
 
 
 @probabilities.register

@@ -170,7 +170,7 @@ def _candidate(
         return _way(replace(start, kind="boolean"), distinct)
     if not said and _are_codes(start.name, texts):
         return None
-    ways = _numbers(start, distinct, texts, hints) if said != "date" else []
+    ways = _numbers(start, distinct, texts, hints, said) if said != "date" else []
     whole = len(ways) == 1 and not np.isnan(ways[0].numbers).any()
     if said != "number" and not (whole and not _may_be_compact(ways[0].numbers)):
         ways += _dates(start, distinct, texts, hints)
@@ -227,11 +227,17 @@ def _are_truths(distinct: Distinct, texts: list[str]) -> bool:
 
 
 def _numbers(
-    start: ColumnReading, distinct: Distinct, texts: list[str], hints: Hints
+    start: ColumnReading,
+    distinct: Distinct,
+    texts: list[str],
+    hints: Hints,
+    said: str = "",
 ) -> list[_Candidate]:
     """Return the ways to read a column as numbers."""
     found = number_format(texts, distinct.rows[distinct.texts], hints.decimal)
-    if found is None:
+    if found is not None and found.are_labels and said != "number":
+        ways = []
+    elif found is None:
         ways = [] if texts else [_way(replace(start, kind="number"), distinct)]
     else:
         form = None if found.format.is_plain() else found.format

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from missfit.tables.units import MOST_UNIT, currency_of, scales_of, unit_of
 
 MAJORITY = 0.9  # share of the rows whose unit is taken where units do not go together
+FEW_VALUES = 10  # different numbers below which <5 beside >5 are labels, and no numbers
 MOST_TEXT = 64  # characters of a number with all that stands around it
 
 _MONEY = r"[A-Za-z]{0,3}\.?[$€£¥₹₽₩₺₪฿]|[A-Za-z]{2,3}\.?(?=[\s\d(+-])|R(?=\s?\d)"
@@ -41,6 +42,7 @@ _GROUPS = {  # thousands in groups of three, or as in India, after one sign thro
     ),
 }
 _BETWEEN = dict.fromkeys(map(ord, ",'’_ "))  # what stands between thousands
+_BOUNDS = dict(zip("<≤>≥~≈ca", "<<>>~~~~", strict=True))  # by the first character
 _DASHES = str.maketrans("−–‐‑﹣", "-----")
 
 
@@ -52,7 +54,7 @@ class Numeral(NamedTuple):
     exponent: str
     currency: str
     unit: str
-    bound: bool  # whether it is a bound or about, as in <5, 10+ and ~3
+    bound: str  # "<" for a bound from above, ">" from below as in 10+, "~" for about
 
 
 def numeral(text: str) -> Numeral | None:
@@ -61,17 +63,17 @@ def numeral(text: str) -> Numeral | None:
     >>> numeral("-$1,200.50")[:4]
     (True, '1,200.50', '', '$')
     >>> numeral("(3,5 km)").unit, numeral("10+").bound, numeral("12a34")
-    ('km', True, None)
+    ('km', '>', None)
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
         body, _, exponent = text.lower().lstrip("+-").partition("e")
-        return Numeral(text[0] == "-", body, exponent, "", "", False)
+        return Numeral(text[0] == "-", body, exponent, "", "", "")
     simple = _SIMPLE.fullmatch(text)
     if simple and not (simple[2] and simple[4]):
         money = simple[2] or simple[4].strip("%")
         percent = "%" if simple[4] == "%" else ""
-        return Numeral(simple[1] == "-", simple[3], "", money, percent, False)
+        return Numeral(simple[1] == "-", simple[3], "", money, percent, "")
     if len(text) > MOST_TEXT or not any(map(str.isdigit, text)):
         return None
     if not text.isascii():
@@ -88,7 +90,7 @@ def numeral(text: str) -> Numeral | None:
     minus = [part[name] for name in ("sign", "after_sign", "minus", "tail")].count("-")
     if minus + opened > 1 or (before and currency not in ("", before)):
         return None
-    bound = bool(part["bound"]) or part["tail"] == "+"
+    bound = ">" if part["tail"] == "+" else _BOUNDS.get(part["bound"][:1], "")
     exponent = part["exponent"][1:]
     negative = bool(minus or opened)
     return Numeral(negative, part["body"], exponent, before or currency, unit, bound)
@@ -175,6 +177,7 @@ class Found(NamedTuple):
     values: NDArray[np.float64]  # of each text, NaN where it does not fit
     ambiguous: bool  # the decimal sign is a guess, since 1,234 can be read both ways
     notes: tuple[str, ...]
+    are_labels: bool  # a few numbers, of which some differ in their bounds alone
 
 
 def number_format(
@@ -222,7 +225,17 @@ def number_format(
         notes.append("bounds such as <5 or 10+ were taken as the number itself")
     form = NumberFormat(decimal, scales, tuple(sorted(currencies)))
     values = np.array([form.number(one) for one in every], dtype=float)
-    return Found(form, values, bool(ambiguous), tuple(notes))
+    labels = _are_labels(every, values)
+    return Found(form, values, bool(ambiguous), tuple(notes), labels)
+
+
+def _are_labels(every: list[Numeral | None], values: NDArray[np.float64]) -> bool:
+    """Whether few numbers merge texts that say different things: <=50K and >50K."""
+    bounds: dict[float, set[str]] = {}
+    for one, value in zip(every, values.tolist(), strict=True):
+        if one is not None and one.bound != "~":
+            bounds.setdefault(value, set()).add(one.bound)
+    return len(bounds) < FEW_VALUES and any(len(some) > 1 for some in bounds.values())
 
 
 def _decimal(bodies: list[tuple[str, int]], hint: str, money: bool) -> tuple[str, str]:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missfit.estimators.classes import CERTAIN
 from missfit.workflow.model_file import TableModel
-
-SMALLEST = 1e-15  # a probability; below it the logarithm would be infinite
 
 
 class ModelLoss:
@@ -55,7 +54,7 @@ class ModelLoss:
         if not self.has_classes:
             return (predicted - targets) ** 2
         own = predicted[np.arange(len(places)), targets.astype(np.intp)]
-        return -np.log(np.maximum(own, SMALLEST))
+        return -np.log(np.maximum(own, CERTAIN))
 
     def of_constant(self) -> float:
         """Return the mean loss of the best constant prediction of these rows."""
