@@ -39,6 +39,23 @@ def test_a_complete_table_and_one_with_a_single_variable_are_reported(tmp_path, 
     assert "Nothing: the table is complete." in page
 
 
+def test_the_report_on_another_table_is_kept(rng, monkeypatch, tmp_path, capsys):
+    offer = NUMBERS._replace(candidates=[QUICK[0], MEAN])
+    monkeypatch.setattr("missfit.comparison.offers.NUMBERS", offer)
+    for name in ("one", "two"):
+        X, y = gaussian(rng, 120)
+        path = tmp_path / f"{name}.csv"
+        table_of(X, y).X.assign(y=y).to_csv(path, index=False)
+        call = ["compare", str(path), "--target", "y", "--jobs", "1"]
+        assert main([*call, "--out", str(tmp_path / "out")]) == 0
+    assert "kept as report-before.html" in " ".join(capsys.readouterr().err.split())
+    for suffix, name in (("", "two.csv"), ("-before", "one.csv")):
+        page = (tmp_path / "out" / f"report{suffix}.html").read_text()
+        assert name in page
+    assert main([*call, "--out", str(tmp_path / "out")]) == 0  # the same goes on
+    assert "two.csv" not in (tmp_path / "out" / "report-before.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -49,9 +66,13 @@ def test_a_complete_table_and_one_with_a_single_variable_are_reported(tmp_path, 
         (
             "a,y\n" + "".join(f"{k},name {k}\n" for k in range(60)),
             [],
-            "holds text, such as 'name 0' in row 0, and has 60 different values",
+            "holds text, such as 'name 0' in row 1, and has 60 different values",
         ),
-        ("a,y\n" + "1,up\n2,down\n" * 60, ["--task", "number"], "holds text, such"),
+        (
+            "a,y\n" + "1,up\n2,down\n" * 60,
+            ["--task", "number"],
+            "can be predicted as classes",
+        ),
         (
             "a,y\n1,x\nx,2\n" + "3,z\n" * 60,
             ["--task", "number"],

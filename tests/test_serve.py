@@ -107,6 +107,13 @@ def test_null_nan_empty_text_a_mark_and_no_key_are_all_missing(running, name):
     assert running.predict(ROW)[0] != expected[0]
 
 
+def test_what_is_said_of_a_strange_key_names_the_columns_of_the_model_alone(running):
+    _, warnings = running.predict({**ROW, "foo": 1})
+    assert len(warnings) == 1
+    assert all(name in warnings[0] for name in ("'foo'", *ROW))
+    assert ", y" not in warnings[0]
+
+
 def test_a_row_with_nothing_known_is_answered(running):
     rows, warnings = running.predict({})
     assert rows[0]["lower"] < rows[0]["prediction"] < rows[0]["upper"]

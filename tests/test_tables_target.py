@@ -119,7 +119,7 @@ def test_hardly_any_row_of_another_class_is_refused():
 
 
 def test_text_that_names_the_rows_is_no_class():
-    with pytest.raises(ValueError, match=r"'y' holds text, such as 'row 0' in row 0, "):
+    with pytest.raises(ValueError, match=r"'y' holds text, such as 'row 0' in row 1, "):
         table_of([f"row {k}" for k in range(N)])
     with pytest.raises(ValueError, match=r"30 different values in 60 rows"):
         table_of([f"name {k % 30}" for k in range(N)])

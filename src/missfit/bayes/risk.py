@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -22,10 +23,20 @@ N_DRAWS = 200_000
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error, which is 0 where the number is exact."""
+    """A number and its standard error, which is 0 where the number is exact.
+
+    >>> str(Estimate(0.33765355, 0.00059299)), str(Estimate(0.25, 0.0))
+    ('0.33765 ± 0.00059', '0.25')
+    """
 
     value: float
     standard_error: float
+
+    def __str__(self) -> str:
+        if not 0 < self.standard_error < math.inf:
+            return f"{self.value:g}"
+        digits = max(0, 1 - math.floor(math.log10(self.standard_error)))
+        return f"{self.value:.{digits}f} ± {self.standard_error:.{digits}f}"
 
 
 @singledispatch

@@ -143,7 +143,10 @@ def why_missing(comparison: Comparison, law: EMLR) -> Mechanism:
 def _why_untested(comparison: Comparison) -> str:
     """Return why a comparison cannot tell whether values hide themselves."""
     if comparison.task.classes is not None:
-        return "a comparison of classifiers cannot tell; AutoClassifier().explain() can"
+        return (
+            "a comparison of classifiers cannot tell; explain() of an AutoClassifier "
+            "that was fitted can"
+        )
     if "SelfMaskedLR" not in {trial.name for trial in comparison.sound}:
         return UNTRIED
     if not comparison.mask.any():

@@ -62,7 +62,7 @@ def _auc(values: NDArray, hidden: NDArray, groups: NDArray | None, seed: int) ->
         if min(here) < 3:  # some fold would learn from one side alone
             return np.nan
         folds = StratifiedGroupKFold(3, shuffle=True, random_state=seed)
-    # trees of few rows on two threads took 2 to 7 times as long: each waits for the other
+    # on two threads trees of few rows took 2 to 7 times as long: each waits
     with threadpool_limits(1, user_api="openmp"):
         chance: Any = cross_val_predict(
             model, values, hidden, cv=folds, groups=groups, method="predict_proba"

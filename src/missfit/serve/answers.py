@@ -57,7 +57,7 @@ class Answers:
         on_rows: Callable[[Sequence[Column], Any], None] = lambda columns, X: None,
     ):
         self.model, self.on_rows = model, on_rows
-        self.known = [*model.columns, model.target]
+        self.known = {*model.columns, model.target}
         labels = getattr(model.regressor, "classes_", None)
         self.classes = None if labels is None else labels.tolist()
         self.decimals = decimals_of(model) if labels is None else None
@@ -86,10 +86,9 @@ class Answers:
         """Return the answers of requests with nothing to be said of, or None."""
         rows = [row for job in jobs for row in job]
         columns = json_columns(rows, self.model.columns)
-        known = set(self.known)
         X, misfits = self.model.encoder.transform_columns(columns)
         odd = misfits or self.model.encoder.unknown_in_columns(columns)
-        if odd or not all(known.issuperset(row) for row in rows):
+        if odd or not all(self.known.issuperset(row) for row in rows):
             return None
         values = self._predicted(columns, X)
         ends = np.cumsum([len(job) for job in jobs])[:-1].tolist()
@@ -103,7 +102,7 @@ class Answers:
         """Answer rows that came as JSON."""
         if not rows:
             return Answer([], [])
-        warnings = unknown_keys(rows, self.known)
+        warnings = unknown_keys(rows, self.model.columns, self.model.target)
         answer = self.of_columns(json_columns(rows, self.model.columns))
         return Answer(answer.rows, warnings + answer.warnings)
 

@@ -63,26 +63,30 @@ def _parsed(body: bytes) -> Any:
         raise RefusedError(400, f"the body is no JSON ({error}). {FORMS}") from error
 
 
-def unknown_keys(rows: Sequence[dict[str, Any]], known: Sequence[str]) -> list[str]:
+def unknown_keys(
+    rows: Sequence[dict[str, Any]], columns: Sequence[str], target: str
+) -> list[str]:
     """Return warnings on keys that are no columns; raise where no key is one.
 
     Parameters
     ----------
     rows : sequence of dict
-    known : sequence of str
-        The columns of the model and the target.
+    columns : sequence of str
+        Those of the model.
+    target : str
+        What is predicted; it may be there, and is not read.
     """
     keys = set().union(*rows)
-    strange = sorted(keys.difference(known))
+    strange = sorted(keys.difference(columns, [target]))
     if strange and len(strange) == len(keys):
         raise RefusedError(
             422,
             f"no key is a column of the model: {shown(strange[0])} is none"
-            f"{instead(strange[0], list(known))}",
+            f"{instead(strange[0], columns)}",
         )
     return [
         f"{shown(key)} is no column of the model, and is not used"
-        f"{instead(key, list(known))}"
+        f"{instead(key, columns)}"
         for key in strange[:10]
     ]
 

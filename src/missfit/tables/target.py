@@ -173,10 +173,13 @@ def _refuse_many(
     found: Target, column: Column, one: ColumnReading, path: str | Path
 ) -> None:
     """Raise where text has too many different values for classes."""
-    n_classes, n = len(found.classes or ()), int((~np.isnan(found.values)).sum())
-    if n_classes <= MOST_CLASSES and n >= FEWEST_ROWS_EACH * n_classes:
-        return
-    raise TableError(_no_number(column, one, path))
+    n = int((~np.isnan(found.values)).sum())
+    if _are_many(len(found.classes or ()), n):
+        raise TableError(_no_number(column, one, path))
+
+
+def _are_many(n_values: int, n_rows: int) -> bool:
+    return n_values > MOST_CLASSES or n_rows < FEWEST_ROWS_EACH * n_values
 
 
 def _no_number(column: Column, one: ColumnReading, path: str | Path) -> str:
@@ -185,7 +188,7 @@ def _no_number(column: Column, one: ColumnReading, path: str | Path) -> str:
     objects = column.as_objects()
     value = objects.values[objects.codes[row]]
     what = "dates" if one.kind == "date" else "text"
-    held = f"{what}, such as {shown(str(value))} in row {row}"
+    held = f"{what}, such as {shown(str(value))} in row {row + 1:,}"
     as_numbers = replace(one, kind="number", format=None)
     numbers = as_numbers.numbers(column)
     if not np.isnan(numbers.values).all():
@@ -196,10 +199,16 @@ def _no_number(column: Column, one: ColumnReading, path: str | Path) -> str:
             "numbers and classes. Encode it as numbers, or choose another target."
         )
     n_values = len({level for level in one.levels(objects) if level is not None})
+    n_rows = int((~column.missing).sum())
+    text = f"{path}: the target {shown(one.name)} holds {held}, and has {n_values:,} "
+    if not _are_many(n_values, n_rows):
+        return (
+            f"{text}different values, which can be predicted as classes and not as "
+            "numbers: set the task to class."
+        )
     return (
-        f"{path}: the target {shown(one.name)} holds {held}, and has {n_values:,} "
-        f"different values in {int((~column.missing).sum()):,} rows. missfit predicts "
-        f"numbers, and classes of which there are at most {MOST_CLASSES}, with "
+        f"{text}different values in {n_rows:,} rows. missfit predicts numbers, and "
+        f"classes of which there are at most {MOST_CLASSES}, with "
         f"{FEWEST_ROWS_EACH} rows each on average. Encode it as numbers, join classes, "
         "or choose another target."
     )

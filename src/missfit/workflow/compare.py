@@ -77,10 +77,11 @@ def advise(
     """Compare predictors on a table; write report.html and results.csv to a folder.
 
     Each finished fit is kept in the folder ``parts`` there, and the same call goes on
-    where an earlier one was stopped. A comparison that comes to its end removes what
-    the folder holds of other tables and options. An interrupt (`KeyboardInterrupt`)
-    ends the comparison, and the report is written of what is there, if there is
-    anything.
+    where an earlier one was stopped. A comparison that comes to its end removes the
+    fits that the folder holds of other tables and options; their report and results are
+    kept as report-before.html and results-before.csv. An interrupt
+    (`KeyboardInterrupt`) ends the comparison, and the report is written of what is
+    there, if there is anything.
 
     Parameters
     ----------
@@ -127,12 +128,21 @@ def advise(
     seconds = monotonic() - start
     origin = provenance_of(data, comparison, command=command, seconds=seconds)
     page = table_report(comparison, diagnosis, code, origin=origin)
-    write_page(out / "report.html", page)
-    _write_results(out / "results.csv", comparison)
+    files = out / "report.html", out / "results.csv"
+    if store.replaces_others:
+        for path in files:
+            _keep(path)
+    write_page(files[0], page)
+    _write_results(files[1], comparison)
     if is_whole:
         store.forget_others()
-    files = out / "report.html", out / "results.csv"
     return Advice(comparison, diagnosis, *files, is_whole)
+
+
+def _keep(path: Path) -> None:
+    """Rename what a comparison of something else has written, if it is there."""
+    if path.exists():
+        path.replace(path.with_name(f"{path.stem}-before{path.suffix}"))
 
 
 class Clock:

@@ -23,6 +23,7 @@ from missfit.estimators import (
     ConformalRegressor,
     TableEncoder,
 )
+from missfit.tables.columns import count_of
 from missfit.tables.options import ReadOptions
 from missfit.tables.problems import Problems
 from missfit.tables.reading import Reading
@@ -89,6 +90,10 @@ class TableModel:
     target: str
     missingness: Missingness
     profile: Profile | None = None
+
+    def __repr__(self) -> str:
+        n = count_of(len(self.columns), "column")
+        return f"TableModel({self.predictor}, {self.target!r} from {n})"
 
     @property
     def columns(self) -> list[str]:

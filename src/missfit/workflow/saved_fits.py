@@ -41,6 +41,7 @@ class SavedFits:
         self._known: dict[tuple[str, str, str], list[Fit]] = {}
         self._file: PartFile | None = None
         self._place = folder
+        self.replaces_others = False  # whether the folder is of something else
 
     def begin(self, comparison: Comparison) -> list[str]:
         """Read the fits of this very comparison; say what was found."""
@@ -54,11 +55,12 @@ class SavedFits:
         if self._known:
             n_fits = sum(map(len, self._known.values()))
             return [f"{n_fits} fits of an earlier run are used, from {self.folder}"]
-        if self._holds_others():
+        self.replaces_others = self._holds_others()
+        if self.replaces_others:
             return [
                 f"{self.folder} has the fits of another table, of other options or of "
-                "another version: everything is fitted anew, and the report beside it "
-                "is written anew"
+                "another version: everything is fitted anew, and what is beside it is "
+                "kept as report-before.html and results-before.csv"
             ]
         return []
 

@@ -50,8 +50,8 @@ class Verdict(NamedTuple):
             )
         if not self.changes:
             return (
-                f"the expected {self.loss} of these rows is {now}, beside {then} at "
-                "fit: so few rows differ as much in what is missing by chance"
+                f"the expected {self.loss} of these rows is {now} ({then} at fit): by "
+                "chance alone so few rows can differ as much in what is missing"
             )
         what = "rises" if self.now > self.then else "falls"
         return (

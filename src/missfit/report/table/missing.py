@@ -58,9 +58,10 @@ def _patterns(comparison: Comparison) -> Html:
     groups = comparison.patterns
     top = figures.frequent_patterns(comparison)
     share = groups.n_rows[top].sum() / len(comparison.y)
+    rounded = "more than 99%" if 0.995 <= share < 1 else f"{share:.0%}"
     return figure(
         figures.pattern_matrix(comparison),
         f"The {len(top)} most frequent of {len(groups.patterns):,} patterns hold "
-        f"{share:.0%} of the rows. Blue: missing{_limit(comparison)}.",
+        f"{rounded} of the rows. Blue: missing{_limit(comparison)}.",
         name="patterns",
     )

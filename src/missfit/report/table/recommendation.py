@@ -99,5 +99,5 @@ def weakest_rows(comparison: Comparison, diagnosis: Diagnosis) -> str:
     return (
         f"It is weakest on the {worst.n_rows:,} rows with {worst.label} variables "
         f"missing ({comparison.task.words.error} {number(worst.errors[name])} ± "
-        f"{number(worst.error)})."
+        f"{number(worst.error, largest=worst.errors[name])})."
     )
