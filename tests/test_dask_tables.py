@@ -55,6 +55,23 @@ def expected_named(model, frame):
     return model.fit(frame[list("abcd")], frame["y"], frame["w"])
 
 
+def test_relative_weights_are_refused_as_in_memory(rng):
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = rows(rng)
+    frame = pandas.DataFrame(X, columns=list("abcd")).assign(y=y, w=1 / len(X))
+    lazy = dd.from_pandas(frame, npartitions=3)
+    sources = [
+        (lazy, "y", "w"),
+        (lazy[list("abcd")], lazy["y"], lazy["w"]),
+        (da.from_array(X, chunks=(500, 4)), y, frame["w"].to_numpy()),
+    ]
+    for source in sources:
+        with pytest.raises(ValueError, match=r"sums to 1 over 3000 rows"):
+            EMLR().fit(*source)
+
+
 def test_few_partitions_of_unknown_size_are_counted_first(rng):
     da = pytest.importorskip("dask.array")
     X, y = rows(rng)

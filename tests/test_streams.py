@@ -25,6 +25,14 @@ from missfit.moments.rows import Rows
 # --- fit ------------------------------------------------------------------------------
 
 
+def test_relative_weights_are_refused_in_chunks_as_in_memory(rng):
+    X, y = rows(rng)
+    weight = np.full(len(X), 1 / len(X))
+    with pytest.raises(ValueError, match=r"sums to 1 over 3000 rows"):
+        EMLR().fit(chunks_of(137, X, y, weight))
+    EMLR().fit(chunks_of(137, X, y, weight * len(X)))
+
+
 @every
 def test_a_stream_fits_as_the_table_in_memory(model, rng):
     X, y = rows(rng)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from missfit.estimators.splits import (
     warn_of_chunks,
 )
 from missfit.moments.pattern_moments import PatternMoments
+from missfit.moments.rows import WeightSums, refuse_relative
 from missfit.tables.arrays import as_floats
 from missfit.tables.chunks import Chunk, Source, is_dask, named_columns
 
@@ -193,7 +195,22 @@ def dask_fold_moments(table: DaskTable, cv: Any = NO_FOLDS) -> list[PatternMomen
     folds = dask.delayed(added_folds)(tables).compute()
     if not folds:
         raise ValueError("the Dask table holds no rows of weight > 0.")
+    if table.weight is not None:
+        refuse_relative(_weight_sums(table))
     return listed_folds(folds, deal.n_folds, (table.like.shape[1], table.n_targets))
+
+
+def _weight_sums(table: DaskTable) -> WeightSums:
+    """Return the sums of all weights, from those of each partition."""
+    dask, weight = load_dask(), table.weight
+    weight = table.X[weight] if isinstance(weight, str) else weight
+    parts = np.ravel(np.asarray(weight.to_delayed(), dtype=object))
+    sums = dask.compute(*map(dask.delayed(_sums_of_part), parts))
+    return reduce(WeightSums.plus, sums)
+
+
+def _sums_of_part(weight: Any) -> WeightSums:
+    return WeightSums.of(np.ravel(np.asarray(weight, dtype=np.float64)))
 
 
 def _leaves(table: DaskTable, deal: Deal, n_rows: list[int] | None) -> list:

@@ -35,7 +35,7 @@ from missfit.estimators.splits import (
     warn_of_chunks,
 )
 from missfit.moments.pattern_moments import PatternMoments
-from missfit.moments.rows import Rows
+from missfit.moments.rows import Rows, WeightSums, refuse_relative
 from missfit.tables.chunks import (
     CHUNK_DOUBLES,
     Source,
@@ -70,12 +70,14 @@ def fold_moments(
     else:
         deal, chunks = _deal_unknown(chunks, cv)
     folds: dict[int, PatternMoments] = {}
-    start, shape = 0, (1, 1)
+    start, shape, weights = 0, (1, 1), WeightSums(0, 0.0, 0.0)
     for number, rows in enumerate(chunks):
         stop = start + len(rows.X)
         pieces = deal.pieces(number, start, stop)
         folds = added_folds([folds, moments_of_pieces(rows, pieces)])
         start, shape = stop, (rows.X.shape[1], rows.y.shape[1])
+        weights = weights.plus(WeightSums.of(rows.weight))
+    refuse_relative(weights)
     return listed_folds(folds, deal.n_folds, shape)
 
 

@@ -107,16 +107,38 @@ def row_counts(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     weigh: they are relative weights, such as those that sum to 1.
     """
     weight = check_weight(sample_weight, n_rows)
-    largest = weight.max()
-    share = weight / largest
-    if largest * (share @ share) / share.sum() < LEAST_WEIGHT:
+    refuse_relative(WeightSums.of(weight))
+    return weight
+
+
+class WeightSums(NamedTuple):
+    """The number of weights above zero, their sum and that of their squares."""
+
+    number: int
+    total: float
+    squares: float
+
+    @classmethod
+    def of(cls, weight: NDArray[np.float64]) -> WeightSums:
+        """Sum the weights of some rows."""
+        with np.errstate(over="ignore"):  # `refuse_overflow` says more of huge weights
+            squares = float(np.square(weight).sum())
+            return cls(int((weight > 0).sum()), float(weight.sum()), squares)
+
+    def plus(self, other: WeightSums) -> WeightSums:
+        """Return the sums over more rows."""
+        return WeightSums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def refuse_relative(sums: WeightSums) -> None:
+    """Raise where weights count no rows, as `row_counts` says."""
+    if sums.squares < LEAST_WEIGHT * sums.total:
         raise ValueError(
-            f"sample_weight sums to {weight.sum():.3g} over {(weight > 0).sum()} rows; "
-            "a weight counts rows here (2 equals repeating the row), and so few would "
-            "be outweighed by any prior or ridge. For relative weights give "
+            f"sample_weight sums to {sums.total:.3g} over {sums.number} rows; a weight "
+            "counts rows here (2 equals repeating the row), and so few would be "
+            "outweighed by any prior or ridge. For relative weights give "
             "sample_weight * len(X) / sum(sample_weight)."
         )
-    return weight
 
 
 def refuse_overflow(moments: SetMoments, rows: Rows) -> None:
