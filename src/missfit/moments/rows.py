@@ -127,7 +127,11 @@ class WeightSums(NamedTuple):
 
     def plus(self, other: WeightSums) -> WeightSums:
         """Return the sums over more rows."""
-        return WeightSums(*(a + b for a, b in zip(self, other, strict=True)))
+        return WeightSums(
+            self.number + other.number,
+            self.total + other.total,
+            self.squares + other.squares,
+        )
 
 
 def refuse_relative(sums: WeightSums) -> None:
