@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from missfit.cli.suspicions import show_notes, show_suspicions
 from missfit.comparison import Comparison, Trial
 from missfit.comparison.candidates import Candidate
-from missfit.comparison.task import ScoreColumn, Task
+from missfit.comparison.task import ScoreColumn
 from missfit.terminal import Status, note, note_lines, tell
 
 
@@ -33,7 +33,7 @@ class TrialTable:
         note_lines((encoder.reading or encoder.reading_).table())
         show_notes(comparison.notes)
         show_suspicions(comparison.suspicions)
-        self.scores = _scores(comparison.task)
+        self.scores = [one for one in comparison.task.columns if one.title != "MAE"]
         width = max(len(one.name) for one in queue)
         titles = [one.title for one in self.scores]
         columns = "".join(f"  {{:>{max(9, len(title))}}}" for title in titles[1:])
@@ -60,7 +60,7 @@ class TrialTable:
             score = comparison.scores_of([trial])[trial.name]
             ends = f"{score.low:.4f} to {score.high:.4f}"
             first, *others = [
-                format(getattr(score, one.field), one.format) for one in self.scores
+                _written(getattr(score, one.field), one.format) for one in self.scores
             ]
             tell(self.line.format(trial.name, first, ends, *others, seconds))
         self.n_done += 1
@@ -75,12 +75,15 @@ class TrialTable:
         self.status.show(f"{done} {self.queue[self.n_done].name}", left)
 
 
-def _scores(task: Task) -> list[ScoreColumn]:
-    """Return the scores that are printed, with formats for a terminal."""
-    shown = [one for one in task.columns if one.title != "MAE"]
-    return [
-        one._replace(format=".4g") if one.format == "number" else one for one in shown
-    ]
+def _written(value: float, form: str) -> str:
+    """Return a score as a terminal shows it.
+
+    >>> _written(12013.4, "number"), _written(1.1294, "number"), _written(0.5, ".4f")
+    ('12,013', '1.129', '0.5000')
+    """
+    if form != "number":
+        return format(value, form)
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _way_out(trial: Trial) -> str:
