@@ -40,6 +40,7 @@ suppress_warnings = [
 autosummary_generate = True
 autodoc_default_options = {"members": True, "inherited-members": True}
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"  # fit() beside the page, not EMLR.fit()
 napoleon_google_docstring = False
 # As a list of names and not as roles: `coef_` keeps its underscore.
 napoleon_custom_sections = [("Attributes", "params_style")]

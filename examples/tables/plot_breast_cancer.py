@@ -48,12 +48,12 @@ some = [(missing >= low) & (missing <= high) for low, high in bins.values()]
 one = np.array([(found[rows].sum(axis=1) == 1).mean() for rows in some])
 covered = [right[rows].mean() for rows in some]
 
-fig, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 ax.bar(list(bins), one, label="one class")
 ax.bar(list(bins), 1 - one, bottom=one, label="both classes", color="#ffd78c")
 ax.plot(list(bins), covered, "ko--", lw=1, label="sets that hold the right class")
 ax.set(xlabel="numbers missing of ten", ylabel="share of tumours", ylim=(0, 1.02))
 ax.yaxis.set_major_formatter("{x:.0%}")
-fig.legend(loc="outside upper center", ncols=2, frameon=False)
+fig.legend(loc="outside lower center", ncols=3, frameon=False)
 fig.suptitle("The fewer numbers are known, the more sets hold both", fontsize=11)
 plt.show()
