@@ -147,12 +147,14 @@ def compare_table(folder: Path, setting: str) -> dict[str, float]:
 def made_on() -> dict[str, str]:
     """Return what the last digits may depend on.
 
-    OpenBLAS adds up in another order on each kind of processor, and an EM that stops a
-    step earlier differs by 1e-7.
+    OpenBLAS and numpy add up in another order on each kind of processor, and an EM that
+    stops a step earlier differs by 1e-7.
     """
+    vectors = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
     versions = {m.__name__: m.__version__ for m in (np, scipy, sklearn)}
     kinds = {one["architecture"] for one in threadpool_info() if "architecture" in one}
-    return {"machine": platform.machine(), "blas": " ".join(sorted(kinds)), **versions}
+    processor = {"blas": " ".join(sorted(kinds)), "vectors": " ".join(vectors)}
+    return {"machine": platform.machine(), **processor, **versions}
 
 
 def remake() -> None:
