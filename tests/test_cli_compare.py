@@ -7,7 +7,9 @@ import pytest
 
 from comparison_cases import MEAN, QUICK, SLOW, gaussian, table_of
 from missfit.cli import main
+from missfit.comparison import CompareOptions
 from missfit.comparison.offers import NUMBERS
+from missfit.workflow.compare import advise
 
 
 def test_what_is_left_out_is_printed_and_reported(rng, monkeypatch, tmp_path, capsys):
@@ -54,6 +56,25 @@ def test_the_report_on_another_table_is_kept(rng, monkeypatch, tmp_path, capsys)
         assert name in page
     assert main([*call, "--out", str(tmp_path / "out")]) == 0  # the same goes on
     assert "two.csv" not in (tmp_path / "out" / "report-before.html").read_text()
+
+
+def test_the_report_on_another_table_is_kept_also_after_a_stop(rng, tmp_path):
+    for name in ("one", "two"):
+        X, y = gaussian(rng, 120)
+        path = tmp_path / f"{name}.csv"
+        table_of(X, y).X.assign(y=y).to_csv(path, index=False)
+    out = tmp_path / "out"
+    options = CompareOptions(only=["EMLR", "ConstantImputedLR"], n_jobs=1)
+    advise(tmp_path / "one.csv", "y", out, options)
+
+    def killed(*_):
+        raise SystemExit
+
+    with pytest.raises(SystemExit):  # after the first predictor
+        advise(tmp_path / "two.csv", "y", out, options, on_trial=killed)
+    advise(tmp_path / "two.csv", "y", out, options)
+    assert "one.csv" in (out / "report-before.html").read_text()
+    assert "two.csv" in (out / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,25 @@ def test_relative_weights_are_refused_as_in_memory(rng):
             EMLR().fit(*source)
 
 
+def test_a_partition_is_made_once_also_where_rows_have_weights(rng):
+    dask = pytest.importorskip("dask")
+    dd = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    made = []
+
+    def part(k):
+        made.append(k)
+        X, y = rows(np.random.default_rng(k))
+        return pandas.DataFrame(X, columns=list("abcd")).assign(y=y, w=1.0)
+
+    like = part(0).iloc[:0]
+    lazy = dd.from_delayed([dask.delayed(part)(k) for k in range(3)], meta=like)
+    made.clear()
+    with dask.config.set(scheduler="sync"):
+        EMLR().fit(lazy, "y", "w")
+    assert sorted(made) == [0, 1, 2]
+
+
 def test_few_partitions_of_unknown_size_are_counted_first(rng):
     da = pytest.importorskip("dask.array")
     X, y = rows(rng)

@@ -193,6 +193,18 @@ def test_sets_of_classes_are_those_of_the_model(labelled, allow_empty, tmp_path,
     assert (found["set"] == model.predict_set(Z)).all()
 
 
+def test_a_class_without_weight_has_the_same_small_probability(labelled, tmp_path, rng):
+    X, y = labelled
+    weight = (y != y[0]).astype(float)
+    y = np.where(rng.random(len(y)) < 0.5, y, "other")  # two classes at least are left
+    model = ConformalClassifier(ConditionalImputedLogistic(), random_state=0)
+    model.fit(X, y, sample_weight=np.where(y == "other", 1.0, weight))
+    assert len(model.estimator_.classes_) == len(model.classes_) - 1
+    Z = trying_rows(rng, X, 400)
+    check_classes(model, tmp_path / "m.onnx", Z)
+    assert (model.predict_proba(Z) > 0).all()
+
+
 @pytest.mark.parametrize("y", [np.array([0, 1, 2]), np.array([False, True])])
 def test_labels_keep_their_type(y, tmp_path, rng):
     X = hide(rng, rng.standard_normal((200, 2)))

@@ -380,6 +380,14 @@ def test_a_predictor_that_needs_all_rows_takes_no_chunks(rng):
         model.partial_fit(X, y)
 
 
+def test_classes_of_which_one_alone_has_weight_are_refused_in_chunks(rng):
+    X, y = sorted_rows(rng)
+    model = PatternClassifier(EMLR(), class_weight={0: 1.0, 1: 0.0})
+    for source in ((X, y), (chunks_of(X, y),)):
+        with pytest.raises(ValueError, match="only one class, 0"):
+            model.fit(*source)
+
+
 def test_a_source_without_rows_is_refused():
     with pytest.raises(ValueError, match="y holds no label"):
         PatternClassifier(EMLR()).fit(lambda: iter([]))
@@ -406,3 +414,5 @@ def test_weights_of_classes_that_make_no_sense_are_refused(class_weight, words, 
     X, y = sorted_rows(rng)
     with pytest.raises(ValueError, match=words):
         PatternClassifier(EMLR(), class_weight=class_weight).fit(X, y)
+    with pytest.raises(ValueError, match=words):
+        PatternClassifier(EMLR(), class_weight=class_weight).fit(chunks_of(X, y))

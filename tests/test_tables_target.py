@@ -146,3 +146,17 @@ def test_a_feature_of_two_bounds_keeps_what_it_tells():
     frame = pd.DataFrame({"x": cycled("<=50K", ">50K"), "y": np.arange(N) * 0.1})
     found = read_training(frame, "y")
     assert found.X["x"].nunique() == 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [*np.arange(N - 2) * 0.1, "0.5", "<0.5"],  # numbers of Excel, and two texts
+        [*(str(k % 9) for k in range(10 * N)), "8+"],  # one row of a bound
+    ],
+    ids=["texts among numbers", "a rare bound"],
+)
+def test_a_bound_in_one_row_does_not_make_a_category(values):
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+    found = read_training(frame.assign(y=np.arange(len(values)) * 0.1), "y")
+    assert found.X["x"].dtype == float

@@ -36,6 +36,8 @@ class Estimate(NamedTuple):
         if not 0 < self.standard_error < math.inf:
             return f"{self.value:g}"
         digits = max(0, 1 - math.floor(math.log10(self.standard_error)))
+        if digits > 12:
+            return f"{self.value:g} ± {self.standard_error:.2g}"
         return f"{self.value:.{digits}f} ± {self.standard_error:.{digits}f}"
 
 

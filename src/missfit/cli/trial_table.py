@@ -83,7 +83,7 @@ def _written(value: float, form: str) -> str:
     """
     if form != "number":
         return format(value, form)
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _way_out(trial: Trial) -> str:

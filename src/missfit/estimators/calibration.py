@@ -27,10 +27,30 @@ SAME, POOLED, ALL, TOO_FEW = "same pattern", "pooled patterns", "all rows", "too
 # deviation of 6 points.
 POOL, LAST_POOL = 20, 10
 ROUNDING = 1e-9  # of sums of weights
-# Probabilities that differ by no more are the same, and so are scores that differ by no
-# more than this share of themselves: predictions of one row differ in their last digits
-# with the rows beside it.
+# Probabilities that differ by no more are the same: predictions of one row differ in
+# their last digits with the rows beside it.
 TIED = 1e-9
+
+
+class Ties(NamedTuple):
+    """By how much equal scores may differ: absolutely, and as a share of themselves.
+
+    A score of probability is 1 - p, known to the last digit of 1. An error has a unit.
+    """
+
+    absolute: float
+    share: float
+
+    def lowest(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the lowest of the scores that are equal to each of some."""
+        return scores * (1 - self.share) - self.absolute
+
+    def highest(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the highest of the scores that are equal to each of some."""
+        return scores * (1 + self.share) + self.absolute
+
+
+OF_PROBABILITIES, OF_ERRORS = Ties(TIED, 0.0), Ties(0.0, TIED)
 
 
 class Thresholds(NamedTuple):

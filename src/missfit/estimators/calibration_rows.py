@@ -41,12 +41,12 @@ class Learner(NamedTuple):
     predict : callable
         From a fitted estimator and X to predictions, the first axis being the rows.
     are_enough : callable
-        From the targets of some rows to whether these rows can stand for all.
+        From the targets of some rows, and of all, to whether these can stand for all.
     """
 
     fit: Callable[[Rows], Any]
     predict: Callable[[Any, Any], NDArray[np.float64]]
-    are_enough: Callable[[NDArray], bool]
+    are_enough: Callable[[NDArray, NDArray], bool]
 
 
 class Rows(NamedTuple):
@@ -157,7 +157,7 @@ def hold_out(
     if not rows.has_groups:
         n_held_out = min(n_held_out, MOST_ROWS)
     is_out = np.isin(rows.group, rng.permutation(units)[:n_held_out])
-    if not learner.are_enough(rows.y[~is_out]):
+    if not learner.are_enough(rows.y[~is_out], rows.y):
         return _cross_fit(learner, rows, rng)
     model = learner.fit(rows.take(np.flatnonzero(~is_out)))
     kept = rows.take(rng.permutation(np.flatnonzero(is_out))[:MOST_ROWS])

@@ -13,6 +13,7 @@ from missfit.estimators.classes import (
     LabelCount,
     added_counts,
     balanced_weights,
+    check_class_weight,
     classes_and_codes,
     known_codes,
     label_array,
@@ -52,6 +53,7 @@ class ClassIndicators(NamedTuple):
     @classmethod
     def of(cls, classes: NDArray, class_weight: dict | None) -> ClassIndicators:
         """Take the weights of a dict; a class that it does not name has 1."""
+        check_class_weight(class_weight)
         if class_weight is None:
             return cls(classes, None)
         return cls(
@@ -66,9 +68,13 @@ class ClassIndicators(NamedTuple):
         counts = added_counts(parts)
         classes, code = classes_and_codes(label_array([*counts]))
         of_weight = np.array([float(n.n_of_weight) for n in counts.values()])
+        if class_weight == "balanced":
+            class_weight = balanced_weights(counts)
+        found = cls.of(classes, class_weight)
+        if found.weights is not None:
+            of_weight = of_weight * found.weights[code]
         refuse_one_class(classes, code, of_weight)
-        balanced = class_weight == "balanced"
-        return cls.of(classes, balanced_weights(counts) if balanced else class_weight)
+        return found
 
     def of_rows(
         self, y: Any, sample_weight: Any

@@ -98,7 +98,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         """Return the weights of all rows times those of their classes, or None."""
         if sample_weight is None and self.class_weight is None:
             return None
-        _check_class_weight(self.class_weight)
+        check_class_weight(self.class_weight)
         weight = np.ones(len(code))
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(code))
@@ -123,7 +123,7 @@ class NanClassifier(ClassifierMixin, NanEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
-def _check_class_weight(class_weight: Any) -> None:
+def check_class_weight(class_weight: Any) -> None:
     """Raise unless this is None, "balanced" or a dict of weights."""
     if class_weight is None or class_weight == "balanced":
         return
@@ -209,7 +209,8 @@ def _of_one_type(labels: NDArray) -> NDArray:
     if kinds and kinds <= {bool, np.bool_}:
         return labels.astype(bool)
     if kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds):
-        return np.array(labels.tolist())
+        numbers = np.array(labels.tolist())
+        return numbers if numbers.dtype.kind in "iu" else labels
     return labels
 
 

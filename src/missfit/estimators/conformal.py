@@ -14,7 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from missfit.estimators.any_table import as_table, missing_mask
 from missfit.estimators.augmentation import Augmentation
 from missfit.estimators.base import NanEstimator
-from missfit.estimators.calibration import Calibration, Thresholds
+from missfit.estimators.calibration import (
+    OF_ERRORS,
+    Calibration,
+    Thresholds,
+    Ties,
+)
 from missfit.estimators.calibration_rows import (
     HeldOut,
     Learner,
@@ -43,6 +48,7 @@ class ConformalEstimator(NanEstimator):
     cv: Any
     random_state: Any
     method: str = "auto"  # which all but ConformalRegressor always are
+    ties: Ties = OF_ERRORS
     estimator_: Any
     calibration_rows_: Any
     calibration_targets_: NDArray
@@ -132,9 +138,9 @@ class ConformalEstimator(NanEstimator):
         """Return the estimator, fitted to some rows."""
         return fitted(self.estimator, rows)
 
-    def _are_enough(self, targets: NDArray) -> bool:
-        """Whether rows with these targets can stand for all in the estimator's fit."""
-        del targets
+    def _are_enough(self, targets: NDArray, everything: NDArray) -> bool:
+        """Whether rows with some of the targets can stand for all in the fit."""
+        del targets, everything
         return True
 
     def _keep(self, held_out: HeldOut) -> None:
@@ -206,7 +212,8 @@ class ConformalEstimator(NanEstimator):
     ) -> TypicalScores:
         """Return typical scores to divide by, also where a pattern is without doubt."""
         mean = self._calibration_scores().mean()
-        return TypicalScores.of(scores, known, least=1e-9 * mean if mean > 0 else 1.0)
+        least = 1e-9 * mean if mean > 0 else 1.0
+        return TypicalScores.of(scores, known, least, self.ties)
 
     def _places_of_calibration_rows(self) -> NDArray[np.float64]:
         """Return the lowest and the highest place of each row in its pattern, (n, 2).

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from missfit.estimators.any_table import missing_mask
-from missfit.estimators.calibration import TIED
+from missfit.estimators.calibration import OF_PROBABILITIES, TIED
 from missfit.estimators.calibration_rows import HeldOut, Rows
 from missfit.estimators.classes import (
     NanClassifier,
@@ -45,7 +45,8 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
     alpha : float
         Share of the rows whose class may be outside: 0.1 asks for 90 % coverage.
     calibration, cv, random_state
-        Which rows calibrate, as in `missfit.ConformalRegressor`.
+        Which rows calibrate, as in `missfit.ConformalRegressor`. Where the rows that
+        are held out have all rows of a class, all rows calibrate by cross-fitting.
     allow_empty : bool
         A classifier that is right in more than 1 - alpha of the rows exceeds what is
         asked for with its most probable class alone. By default the sets of the least
@@ -120,6 +121,8 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
         self.allow_empty = allow_empty
         self.random_state = random_state
 
+    ties = OF_PROBABILITIES
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not hasattr(self.estimator, "predict_proba"):
@@ -145,9 +148,9 @@ class ConformalClassifier(ConformalEstimator, NanClassifier):
             return DummyClassifier().fit(rows.X, rows.y)
         return super()._fitted(rows)
 
-    def _are_enough(self, targets: NDArray) -> bool:
+    def _are_enough(self, targets: NDArray, everything: NDArray) -> bool:
         """Whether every class is among the targets."""
-        return len(np.unique(targets)) == len(self.classes_)
+        return len(np.unique(targets)) == len(np.unique(everything))
 
     def _predicted(self, fitted: Any, X: Any) -> NDArray[np.float64]:
         """Return a probability for each class, also for those of no row of the fit."""

@@ -188,29 +188,29 @@ def dask_fold_moments(table: DaskTable, cv: Any = NO_FOLDS) -> list[PatternMomen
         n_rows = list(dask.compute(*map(length, parts)))
         deal = deal_rows(sum(n_rows), cv)
     tables = _leaves(table, deal, n_rows)
-    add = dask.delayed(added_folds)
+    add = dask.delayed(_added)
     while len(tables) > 1:
         tables = [add(tables[i : i + FAN_IN]) for i in range(0, n_parts, FAN_IN)]
         n_parts = len(tables)
-    folds = dask.delayed(added_folds)(tables).compute()
-    if not folds:
+    whole = add(tables).compute()
+    if not whole.folds:
         raise ValueError("the Dask table holds no rows of weight > 0.")
-    if table.weight is not None:
-        refuse_relative(_weight_sums(table))
-    return listed_folds(folds, deal.n_folds, (table.like.shape[1], table.n_targets))
+    refuse_relative(whole.weights)
+    return listed_folds(
+        whole.folds, deal.n_folds, (table.like.shape[1], table.n_targets)
+    )
 
 
-def _weight_sums(table: DaskTable) -> WeightSums:
-    """Return the sums of all weights, from those of each partition."""
-    dask, weight = load_dask(), table.weight
-    weight = table.X[weight] if isinstance(weight, str) else weight
-    parts = np.ravel(np.asarray(weight.to_delayed(), dtype=object))
-    sums = dask.compute(*map(dask.delayed(_sums_of_part), parts))
-    return reduce(WeightSums.plus, sums)
+class _Part(NamedTuple):
+    """What travels of some partitions: moments by fold, and sums of weights."""
+
+    folds: dict[int, PatternMoments]
+    weights: WeightSums
 
 
-def _sums_of_part(weight: Any) -> WeightSums:
-    return WeightSums.of(np.ravel(np.asarray(weight, dtype=np.float64)))
+def _added(parts: list[_Part]) -> _Part:
+    weights = reduce(WeightSums.plus, (part.weights for part in parts))
+    return _Part(added_folds([part.folds for part in parts]), weights)
 
 
 def _leaves(table: DaskTable, deal: Deal, n_rows: list[int] | None) -> list:
@@ -250,7 +250,7 @@ def _array_leaves(table: DaskTable, deal: Deal, starts: list[int] | None) -> Any
     )
 
 
-def _block_moments(place: NDArray, X: Any, y: Any, weight: Any = None) -> dict:
+def _block_moments(place: NDArray, X: Any, y: Any, weight: Any = None) -> _Part:
     (number, n_parts, pieces) = place[0]
     return _part_moments(Chunk(X, y, weight), pieces, number, n_parts)
 
@@ -274,23 +274,20 @@ def _dataframe_leaves(table: DaskTable, deal: Deal, starts: list[int] | None) ->
 
 def _frame_moments(
     frame, y, weight, deal: Deal, starts, n_parts: int, partition_info=None
-) -> dict:
+) -> _Part:
     number = (partition_info or {"number": 0})["number"]
     here = (0, 0) if starts is None else (starts[number], starts[number + 1])
     pieces = deal.pieces(number, *here)
     return _part_moments(Chunk(frame, y, weight), pieces, number, n_parts)
 
 
-def _part_moments(
-    part: Chunk, pieces: Pieces, number: int, n_parts: int
-) -> dict[int, PatternMoments]:
+def _part_moments(part: Chunk, pieces: Pieces, number: int, n_parts: int) -> _Part:
     """Return the moments of one partition by fold, on the worker that holds it."""
     if len(part.X) == 0:
-        return {}
+        return _Part({}, WeightSums(0, 0.0, 0.0))
     try:
-        return moments_of_pieces(
-            checked_rows(named_columns(*part), rows_as_floats), pieces
-        )
+        rows = checked_rows(named_columns(*part), rows_as_floats)
+        return _Part(moments_of_pieces(rows, pieces), WeightSums.of(rows.weight))
     except (ValueError, TypeError) as error:
         text = f"partition {number} of {n_parts}: {error}"
         raise type(error)(text) from None  # one error, whose text travels

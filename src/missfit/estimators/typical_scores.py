@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from missfit.estimators.calibration import TIED
+from missfit.estimators.calibration import OF_ERRORS, Ties
 
 
 class TypicalScores(NamedTuple):
@@ -16,8 +16,7 @@ class TypicalScores(NamedTuple):
     The place of a score s among the n that are typical of its pattern, s_(1) <= ... <=
     s_(n), is F(s) = i/n at s_(i), 0 at 0 and linear between them; above the largest it
     is s / s_(n). Where s is one of several that are equal, it is the lowest of theirs.
-    F rises with s, so that a threshold for places is one for scores. Scores are equal
-    where they differ by 1e-9 of themselves, so that places know no unit.
+    F rises with s, so that a threshold for places is one for scores.
 
     Attributes
     ----------
@@ -25,14 +24,21 @@ class TypicalScores(NamedTuple):
         Infinite behind the last that is known.
     number : int ndarray of shape (P,)
         How many are known, one or more.
+    ties : Ties
+        Which scores are equal.
     """
 
     ordered: NDArray[np.float64]
     number: NDArray[np.intp]
+    ties: Ties
 
     @classmethod
     def of(
-        cls, scores: NDArray[np.float64], known: NDArray[np.bool_], least: float
+        cls,
+        scores: NDArray[np.float64],
+        known: NDArray[np.bool_],
+        least: float,
+        ties: Ties = OF_ERRORS,
     ) -> TypicalScores:
         """Order those scores (P, N) that are known; the largest is ``least`` or more.
 
@@ -47,11 +53,11 @@ class TypicalScores(NamedTuple):
         number = known.sum(axis=1)
         at = np.arange(len(ordered)), number - 1
         ordered[at] = np.maximum(ordered[at], least)
-        return cls(ordered, number)
+        return cls(ordered, number, ties)
 
     def places(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the place of one score (P,) of each pattern."""
-        below = (self.ordered < scores[:, None] * (1 - TIED)).sum(axis=1)
+        below = (self.ordered < self.ties.lowest(scores)[:, None]).sum(axis=1)
         low, high = self._at(below), self._at(np.minimum(below + 1, self.number))
         with np.errstate(divide="ignore", invalid="ignore"):
             between = np.where(high > low, (scores - low) / (high - low), 1.0)
@@ -67,7 +73,8 @@ class TypicalScores(NamedTuple):
         >>> typical.places(np.array([0.6])), typical.highest_places(np.array([0.6]))
         (array([0.5]), array([0.75]))
         """
-        up_to = (self.ordered <= scores[:, None] * (1 + TIED)).sum(axis=1) / self.number
+        highest = self.ties.highest(scores)[:, None]
+        up_to = (self.ordered <= highest).sum(axis=1) / self.number
         return np.maximum(self.places(scores), up_to)
 
     def tied_share(

@@ -234,7 +234,9 @@ def _numbers(
     said: str = "",
 ) -> list[_Candidate]:
     """Return the ways to read a column as numbers."""
-    found = number_format(texts, distinct.rows[distinct.texts], hints.decimal)
+    n_others = len(distinct.values) - len(texts)
+    rows = distinct.rows[distinct.texts]
+    found = number_format(texts, rows, hints.decimal, n_others)
     if found is not None and found.are_labels and said != "number":
         ways = []
     elif found is None:

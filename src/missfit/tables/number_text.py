@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from missfit.tables.units import MOST_UNIT, currency_of, scales_of, unit_of
 
 MAJORITY = 0.9  # share of the rows whose unit is taken where units do not go together
-FEW_VALUES = 10  # different numbers below which <5 beside >5 are labels, and no numbers
+# <5 beside >5 are labels, and no numbers, where fewer different numbers than this are
+# in the column, and the rarer of both texts has this share of the rows: a single 8+
+# among counts up to 8 is a number.
+FEW_VALUES, SHARE_OF_LABEL = 10, 0.05
 MOST_TEXT = 64  # characters of a number with all that stands around it
 
 _MONEY = r"[A-Za-z]{0,3}\.?[$€£¥₹₽₩₺₪฿]|[A-Za-z]{2,3}\.?(?=[\s\d(+-])|R(?=\s?\d)"
@@ -177,11 +180,11 @@ class Found(NamedTuple):
     values: NDArray[np.float64]  # of each text, NaN where it does not fit
     ambiguous: bool  # the decimal sign is a guess, since 1,234 can be read both ways
     notes: tuple[str, ...]
-    are_labels: bool  # a few numbers, of which some differ in their bounds alone
+    are_labels: bool  # a few numbers, of which some are texts of different bounds
 
 
 def number_format(
-    texts: Sequence[str], rows: NDArray[np.int64], hint: str = ""
+    texts: Sequence[str], rows: NDArray[np.int64], hint: str = "", n_others: int = 0
 ) -> Found | None:
     """Find how most of the numbers among some texts are written.
 
@@ -193,6 +196,8 @@ def number_format(
         How many rows have each of them.
     hint : str
         The decimal sign of other columns, for numbers that can be read both ways.
+    n_others : int
+        How many different values that are no text the column has.
     """
     every = [numeral(text) for text in texts]
     numerals = [
@@ -225,17 +230,21 @@ def number_format(
         notes.append("bounds such as <5 or 10+ were taken as the number itself")
     form = NumberFormat(decimal, scales, tuple(sorted(currencies)))
     values = np.array([form.number(one) for one in every], dtype=float)
-    labels = _are_labels(every, values)
+    few = n_others < FEW_VALUES and len(np.unique(values)) + n_others < FEW_VALUES
+    labels = few and _are_labels(every, values.tolist(), rows.tolist())
     return Found(form, values, bool(ambiguous), tuple(notes), labels)
 
 
-def _are_labels(every: list[Numeral | None], values: NDArray[np.float64]) -> bool:
-    """Whether few numbers merge texts that say different things: <=50K and >50K."""
-    bounds: dict[float, set[str]] = {}
-    for one, value in zip(every, values.tolist(), strict=True):
+def _are_labels(
+    every: list[Numeral | None], values: list[float], rows: list[int]
+) -> bool:
+    """Whether numbers merge texts that say different things: <=50K and >50K."""
+    said: dict[float, Counter[str]] = {}
+    for one, value, n in zip(every, values, rows, strict=True):
         if one is not None and one.bound != "~":
-            bounds.setdefault(value, set()).add(one.bound)
-    return len(bounds) < FEW_VALUES and any(len(some) > 1 for some in bounds.values())
+            said.setdefault(value, Counter())[one.bound] += n
+    rarer = [some.most_common(2)[1][1] for some in said.values() if len(some) > 1]
+    return bool(rarer) and max(rarer) >= SHARE_OF_LABEL * sum(rows)
 
 
 def _decimal(bodies: list[tuple[str, int]], hint: str, money: bool) -> tuple[str, str]:

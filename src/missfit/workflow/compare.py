@@ -129,11 +129,12 @@ def advise(
     origin = provenance_of(data, comparison, command=command, seconds=seconds)
     page = table_report(comparison, diagnosis, code, origin=origin)
     files = out / "report.html", out / "results.csv"
-    if store.replaces_others:
+    if not store.report_is_of_this:
         for path in files:
             _keep(path)
     write_page(files[0], page)
     _write_results(files[1], comparison)
+    store.say_reported()
     if is_whole:
         store.forget_others()
     return Advice(comparison, diagnosis, *files, is_whole)

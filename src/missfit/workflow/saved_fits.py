@@ -17,8 +17,10 @@ from missfit.comparison.candidates import Candidate
 from missfit.comparison.fits import Fit
 from missfit.part_files import PartFile, Record, whole_records
 from missfit.versions import versions
+from missfit.writing import whole_file
 
 NAME = re.compile(r"[0-9a-f]{16}")  # of the folder of one set of numbers
+REPORTED = "reported"  # the file that holds the name of those that the report is of
 
 
 class SavedFits:
@@ -41,7 +43,6 @@ class SavedFits:
         self._known: dict[tuple[str, str, str], list[Fit]] = {}
         self._file: PartFile | None = None
         self._place = folder
-        self.replaces_others = False  # whether the folder is of something else
 
     def begin(self, comparison: Comparison) -> list[str]:
         """Read the fits of this very comparison; say what was found."""
@@ -55,14 +56,24 @@ class SavedFits:
         if self._known:
             n_fits = sum(map(len, self._known.values()))
             return [f"{n_fits} fits of an earlier run are used, from {self.folder}"]
-        self.replaces_others = self._holds_others()
-        if self.replaces_others:
+        if self._holds_others():
             return [
                 f"{self.folder} has the fits of another table, of other options or of "
                 "another version: everything is fitted anew, and what is beside it is "
                 "kept as report-before.html and results-before.csv"
             ]
         return []
+
+    @property
+    def report_is_of_this(self) -> bool:
+        """Whether the report beside the fits is of this very comparison."""
+        name = self.folder / REPORTED
+        return name.is_file() and name.read_bytes() == self._place.name.encode()
+
+    def say_reported(self) -> None:
+        """Remember that the report beside the fits is of this comparison."""
+        with whole_file(self.folder / REPORTED) as part:
+            part.write_text(self._place.name)
 
     def _holds_others(self) -> bool:
         if not self.folder.is_dir():
