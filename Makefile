@@ -63,6 +63,7 @@ dist: $(INSTALLED)
 	$(WHEEL)/bin/python -m pip install --quiet pytest "$$(ls $(CURDIR)/dist/*.whl)[all]"
 	$(WHEEL)/bin/python .ci/installed.py
 	cd $(WHEEL) && bin/python -m pytest -q -p no:cacheprovider -c /dev/null \
+	  -o "markers=slow: runs with make test-slow" \
 	  --rootdir $(CURDIR)/tests $(CURDIR)/tests/test_docs.py -k "README or links"
 
 release-check: lint test test-slow docs dist
