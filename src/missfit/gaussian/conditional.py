@@ -17,6 +17,7 @@ from missfit.gaussian.covariances import (
     inverse_of_positive,
     solution_of_positive,
 )
+from missfit.gaussian.distances import squared_distance
 from missfit.moments.blocks import blocks
 from missfit.moments.maps import AffineMaps
 
@@ -232,18 +233,20 @@ def observed_log_density(
         The pattern of each row.
     """
     d = X.shape[1]
-    whiten = np.empty((len(patterns), d, d))
+    precision = np.empty((len(patterns), d, d))
     log_det = np.empty(len(patterns))
     for block in blocks(len(patterns), d * d):
         root = np.linalg.cholesky(_observed_block(law.cov, patterns[block]))
-        whiten[block] = np.linalg.inv(root)
+        whiten = np.linalg.inv(root)
+        precision[block] = whiten.transpose(0, 2, 1) @ whiten
         log_det[block] = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
     log_det += (~patterns).sum(axis=1) * np.log(2 * np.pi) / 2
     square = np.empty(len(X))
     for rows in blocks(len(X), d * d):
         z = (X[rows] - law.shift) / law.scale - law.mean
         z = np.where(np.isnan(z), 0.0, z)
-        square[rows] = ((whiten[index[rows]] @ z[:, :, None]) ** 2).sum(axis=(1, 2))
+        weight = (precision[index[rows]] @ z[:, :, None])[:, :, 0]
+        square[rows] = squared_distance(z, weight, law.cov)
     return -log_det[index] - square / 2
 
 

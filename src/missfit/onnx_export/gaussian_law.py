@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missfit.gaussian.conditional import ScaledGaussian
+from missfit.gaussian.distances import unexplained
 from missfit.onnx_export.graph import Value
 from missfit.onnx_export.rows import Rows
 
@@ -52,16 +53,16 @@ def conditional(
     g, (t, d) = rows.graph, coef.shape
     parts = _parts(rows, laws, coef)
     rest, steps = eliminated(_bordered(parts, len(laws), d), d, d + t)
-    pivots, gaps = _pivots_and_gaps(steps)
     left, shift = rest.split(t, 1)
     variance = (left * np.eye(t)).summed(t)
-    surprise = (gaps * gaps / pivots + g.node("Log", pivots)).summed(d)
+    square = _squared_distances(parts.gap, _weights(steps), laws)
+    log_det = g.node("Log", g.joined([step.pivot for step in steps])).reshaped(0, 0, d)
     constant = rows.seen @ np.full((d, 1), np.log(2 * np.pi))
     return Conditional(
         parts.mean - shift.reshaped(0, 0, t),
         g.node("Max", variance, 0.0),
         left,
-        -0.5 * (surprise + constant),
+        -0.5 * (square + log_det.summed(d) + constant),
     )
 
 
@@ -162,13 +163,30 @@ def eliminated(matrix: Value, n_steps: int, n_rows: int) -> tuple[Value, list[St
     return matrix, steps
 
 
-def _pivots_and_gaps(steps: Sequence[Step]) -> tuple[Value, Value]:
-    """Return each feature's pivot and gap, (n, K, d).
+def _weights(steps: Sequence[Step]) -> Value:
+    """Return C_oo^-1 z, (n, K, 1, d), from the elimination, the last feature first."""
+    found = steps[-1].row.columns([-1]) / steps[-1].pivot
+    for n_after, step in enumerate(reversed(steps[:-1]), 1):
+        said = (step.row.columns(range(n_after)) * found).summed(n_after)
+        gap = step.row.columns([-1]) - said.reshaped(0, 0, 1, 1)
+        found = found.graph.joined([gap / step.pivot, found])
+    return found
 
-    The pivot is the variance of a feature given the observed ones before it, and the
-    gap how far its value is from what they say; 1 and 0 where it is missing.
-    """
-    g, d = steps[0].pivot.graph, len(steps)
-    pivots = g.joined([step.pivot for step in steps])
-    gaps = g.joined([step.row.columns([-1]) for step in steps])
-    return pivots.reshaped(0, 0, d), gaps.reshaped(0, 0, d)
+
+def _squared_distances(
+    gaps: Value, weights: Value, laws: Sequence[ScaledGaussian]
+) -> Value:
+    """Return what `missfit.gaussian.distances.squared_distance` does, (n, K)."""
+    k, d = len(laws), len(laws[0].mean)
+    ones = [1] * k
+    squares = []
+    for law, gap, weight in zip(
+        laws, gaps.split(*ones, axis=1), weights.split(*ones, axis=1), strict=True
+    ):
+        # onnxruntime has no product of no rows with a stack of matrices: one by one
+        gap, weight = gap.reshaped(0, d), weight.reshaped(0, d)
+        size = gap.graph.node("Abs", weight).summed(d).reshaped(0, 1)
+        left = unexplained(gap, weight, size, law.cov)
+        square = (weight * gap).summed(d) + (weight * left).summed(d)
+        squares.append(square.reshaped(0, 1))
+    return gaps.graph.joined(squares)
