@@ -78,11 +78,12 @@ def options():
 def run(name, command, out):
     """Run one script, and keep what it prints once it has ended well."""
     print(f"\n## {name}: python benchmarks/{' '.join(command)}", flush=True)
-    print(header(), flush=True)
-    start, lines = time.perf_counter(), [header() + "\n"]
+    start, lines = time.perf_counter(), []
     script = [sys.executable, str(HERE / f"{command[0]}.py"), *command[1:]]
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
+            if not lines and not line.startswith("Measured on"):
+                lines.append(header() + "\n")  # most scripts print it themselves
             print(line, end="", flush=True)
             lines.append(line)
     if process.returncode:

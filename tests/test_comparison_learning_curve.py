@@ -1,10 +1,13 @@
 """The learning curve of the recommended predictor."""
 
+from time import monotonic
+
 import numpy as np
 import pytest
 
 from comparison_cases import bootstrapped_r2, comparison_of, gaussian
-from missfit.comparison.learning_curve import learning_curve
+from missfit.comparison import diagnose
+from missfit.comparison.learning_curve import curve_seconds, learning_curve
 
 
 def test_the_learning_curve_rises_to_the_score_of_the_comparison(rng):
@@ -34,3 +37,14 @@ def test_the_error_of_a_point_of_the_curve_is_that_of_a_bootstrap(rng):
 def test_the_curve_of_a_small_table_has_no_point_twice(rng):
     curve = learning_curve(comparison_of(*gaussian(rng, 60)))
     assert [point.n_rows for point in curve] == [20, 24, 48]
+
+
+def test_the_curve_is_drawn_where_there_is_time_for_it(rng):
+    found = comparison_of(*gaussian(rng, 200))
+    found.trial(found.recommended).seconds[:] = 10.0
+    # two folds of .1, .25 and .5 of the rows: .18, .35 and .59 of a fit by n^.75
+    assert curve_seconds(found) == pytest.approx(22.5, abs=0.1)
+    assert curve_seconds(found, n_jobs=2) == pytest.approx(11.25, abs=0.1)
+    now = monotonic()
+    assert not diagnose(found, end=now + 20).curve
+    assert diagnose(found, end=now + 60).curve

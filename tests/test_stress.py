@@ -6,8 +6,11 @@ import pytest
 from scipy import optimize, special, stats
 
 import missfit
+from comparison_cases import comparison_of
 from missfit.comparison import CompareOptions, compare_table, diagnose
 from missfit.comparison.candidates import candidate
+from missfit.comparison.fold_models import FoldModel
+from missfit.comparison.stress import stress_of
 from missfit.evidence.stress import STRENGTH
 from missfit.report.table.stress import stress_section
 from missfit.tables.training import TrainingTable
@@ -102,6 +105,36 @@ def test_a_comparison_says_what_each_column_would_cost():
     assert columns["a"].by_value < columns["a"].doubled - 0.02
     told = stress_section(comparison, diagnosis)
     assert f"Without a, R2 would be {columns['a'].gone:.3f} in place of" in told
+
+
+class Counting:
+    """A law that is known, and how often it was asked; a call may be dear."""
+
+    def __init__(self):
+        self.n_calls = 0
+
+    def predict(self, X):
+        self.n_calls += 1
+        return np.where(np.isnan(X), 0.0, X) @ np.arange(1.0, X.shape[1] + 1)
+
+
+def test_many_columns_are_hidden_in_one_call(rng):
+    """y is the sum of all columns without noise: what is hidden is the error."""
+    X = rng.normal(size=(60, 40))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[:, 7] = np.nan
+    filled = np.where(np.isnan(X), 0.0, X)
+    model, variables = Counting(), np.arange(40)
+    y = filled @ (variables + 1.0)
+    comparison = comparison_of(X, y, n_folds=2)
+    fold = FoldModel(model, X, variables, np.arange(60))
+    found = stress_of(comparison, [fold])
+    assert model.n_calls == 2  # the rows as they are, and without each column
+    columns = {one.name: one for one in found.columns}
+    assert "x7" not in columns
+    for j in set(variables) - {7}:
+        lost = np.mean((filled[:, j] * (j + 1)) ** 2) / y.var()
+        assert columns[f"x{j}"].gone == pytest.approx(1 - lost, abs=1e-9)
 
 
 def test_the_command_prints_a_table_and_writes_a_page(model, capsys, tmp_path):

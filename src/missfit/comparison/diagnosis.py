@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +21,11 @@ from missfit.comparison.errors import (
 )
 from missfit.comparison.fold_models import FoldModel, conformal, fold_models
 from missfit.comparison.importance import Importance, permutation_importance
-from missfit.comparison.learning_curve import CurvePoint, learning_curve
+from missfit.comparison.learning_curve import (
+    CurvePoint,
+    curve_seconds,
+    learning_curve,
+)
 from missfit.comparison.results import Comparison, Trial
 from missfit.comparison.stress import stress_of
 from missfit.estimators import EMLR, ConformalRegressor
@@ -92,6 +98,7 @@ def diagnose(
     n_jobs: int = 1,
     with_curve: bool = True,
     seconds: float = IMPORTANCE_SECONDS,
+    end: float = inf,
 ) -> Diagnosis:
     """Return what lies behind a comparison and its recommended predictor.
 
@@ -104,6 +111,9 @@ def diagnose(
         Whether the learning curve is drawn, which takes several fits.
     seconds : float
         The time limit of the permutation importance, and of what is fitted for it.
+    end : float
+        When everything should be there, by `time.monotonic`. The learning curve, which
+        is the last, is not drawn where that would take longer.
     """
     intervals = conformal(comparison) if comparison.task.classes is None else None
     coverage, by_count = [], []
@@ -111,19 +121,22 @@ def diagnose(
         coverage, by_count = interval_coverage(comparison, intervals)
     models = fold_models(comparison, intervals, seconds=seconds)
     law = _law(comparison)
-    found = why_missing(comparison, law)
-    return Diagnosis(
+    why = why_missing(comparison, law)
+    found = Diagnosis(
         errors_by_count(comparison),
         errors_by_pattern(comparison),
-        found,
-        mask_evidence(comparison, found),
+        why,
+        mask_evidence(comparison, why),
         *worth_of_measuring(comparison, law, models),
-        learning_curve(comparison, n_jobs=n_jobs) if with_curve else [],
+        [],
         coverage,
         by_count,
         permutation_importance(comparison, models, seconds=seconds),
         stress_of(comparison, models),
     )
+    if with_curve and monotonic() + curve_seconds(comparison, n_jobs=n_jobs) <= end:
+        found = replace(found, curve=learning_curve(comparison, n_jobs=n_jobs))
+    return found
 
 
 def _law(comparison: Comparison) -> EMLR:

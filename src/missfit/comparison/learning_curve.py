@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from missfit.auto.heldout import Gain, paired_gain
+from missfit.comparison.costs import GROWTH
 from missfit.comparison.fits import fit_and_predict
 from missfit.comparison.results import Comparison
 
@@ -38,6 +39,16 @@ class CurvePoint(NamedTuple):
     gain_error: float = np.nan
 
 
+def curve_seconds(
+    comparison: Comparison, *, n_jobs: int = 1, repeats: int = 2
+) -> float:
+    """Return about how long the learning curve will take, by the time of the fits."""
+    trial = comparison.trial(comparison.recommended)
+    repeats = _repeats(comparison, repeats)
+    rounds = -(-repeats // n_jobs)
+    return (trial.fit_seconds or 0.0) * rounds * sum(share**GROWTH for share in SHARES)
+
+
 def learning_curve(
     comparison: Comparison, *, n_jobs: int = 1, repeats: int = 2
 ) -> list[CurvePoint]:
@@ -47,9 +58,7 @@ def learning_curve(
     of their training rows; the last point is that of the comparison itself.
     """
     trial = comparison.trial(comparison.recommended)
-    if trial.seconds.mean() > SLOW:
-        repeats = 1
-    repeats = min(repeats, comparison.n_folds)
+    repeats = _repeats(comparison, repeats)
     known = np.isin(comparison.fold, _tested(comparison, repeats))
     if np.ptp(comparison.y[known]) == 0:
         return []
@@ -58,6 +67,12 @@ def learning_curve(
         (float(np.mean(_n_training(comparison, repeats))), trial.predictions),
     ]
     return _points(comparison, known, steps)
+
+
+def _repeats(comparison: Comparison, repeats: int) -> int:
+    """Return how many folds are predicted, one where fits are slow."""
+    slow = comparison.trial(comparison.recommended).seconds.mean() > SLOW
+    return 1 if slow else min(repeats, comparison.n_folds)
 
 
 def _n_training(comparison: Comparison, repeats: int) -> list[int]:

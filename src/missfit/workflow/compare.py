@@ -203,14 +203,23 @@ def _diagnosis(comparison: Comparison, n_jobs: int, seconds: float | None) -> Di
     """Return what lies behind a comparison, from fewer rows where there is no time."""
     if seconds is None:
         return diagnose(comparison, n_jobs=n_jobs)
-    n_rows = len(comparison.y)
+    n_rows, end = len(comparison.y), monotonic() + seconds
     fit = comparison.trial(comparison.recommended).fit_seconds or 0.0
     # the rows that a fit can take, by the growth of its time
     share = (seconds / (REFITS * fit)) ** (1 / GROWTH) if fit else 1.0
     n_drawn = max(LEAST_ROWS_DRAWN, int(min(1.0, share) * n_rows))
     limit = min(IMPORTANCE_SECONDS, seconds / REFITS)
     if n_drawn >= n_rows:
-        return diagnose(comparison, n_jobs=n_jobs, with_curve=share >= 1, seconds=limit)
+        found = diagnose(
+            comparison,
+            n_jobs=n_jobs,
+            with_curve=share >= 1,
+            seconds=limit,
+            end=end,
+        )
+        if not found.curve:
+            comparison.notes.append("to save time, there is no learning curve")
+        return found
     comparison.notes.append(
         f"to save time, what the report shows beside the scores rests on {n_drawn:,} "
         "rows drawn at random, and there is no learning curve"
