@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "start": "",
     "writing": "",
     "terminal": "",
+    "processes": "",
     "markup": "",
     "part_files": "writing",
     "versions": "",
@@ -39,11 +40,11 @@ MAY_IMPORT = {
     "simulate": "moments tables",
     "bayes": "gaussian moments simulate tables",
     "theory": "bayes moments simulate tables",
-    "study": "bayes networks part_files simulate tables terminal theory versions "
-    "writing",
+    "study": "bayes networks part_files processes simulate tables terminal theory "
+    "versions writing",
     "suspicions": "estimators tables",
-    "comparison": "auto estimators evidence moments networks simulate suspicions "
-    "tables terminal",
+    "comparison": "auto estimators evidence moments networks processes simulate "
+    "suspicions tables terminal",
     "report": "comparison evidence markup moments study suspicions terminal writing",
     "workflow": "auto bayes comparison estimators evidence moments part_files report "
     "simulate tables versions writing",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from missfit.comparison.candidates import Candidate
 from missfit.comparison.fits import Fit, fit_and_predict, fit_batch
 from missfit.comparison.results import Comparison
 from missfit.comparison.store import FitStore
+from missfit.processes import quiet_restarts
 
 
 class FoldFits:
@@ -35,11 +37,14 @@ class FoldFits:
         self._parallel: Any = Parallel(n_jobs, return_as="generator_unordered")
 
     def __enter__(self) -> FoldFits:
-        self._parallel.__enter__()
+        with ExitStack() as entered:
+            entered.enter_context(quiet_restarts())
+            entered.enter_context(self._parallel)
+            self._entered = entered.pop_all()
         return self
 
     def __exit__(self, kind, *error) -> None:
-        self._parallel.__exit__(kind, *error)
+        self._entered.__exit__(kind, *error)
         if kind is not None and self.n_jobs > 1:
             # an interrupt: what runs in the processes would go on beside the report
             with warnings.catch_warnings():

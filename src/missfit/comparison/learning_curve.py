@@ -12,6 +12,7 @@ from missfit.auto.heldout import Gain, paired_gain
 from missfit.comparison.costs import GROWTH
 from missfit.comparison.fits import fit_and_predict
 from missfit.comparison.results import Comparison
+from missfit.processes import quiet_restarts
 
 SHARES = (0.1, 0.25, 0.5)  # of the training rows; the score of all is known already
 LEAST_ROWS = 20  # fewer training rows than these make no point of the curve
@@ -98,10 +99,11 @@ def _steps(
         if size < most
         for k in _tested(comparison, repeats)
     ]
-    fits: Any = Parallel(n_jobs=n_jobs)(
-        delayed(fit_and_predict)(one, *_examples(comparison, train, k))
-        for train, k in tasks
-    )
+    with quiet_restarts():
+        fits: Any = Parallel(n_jobs=n_jobs)(
+            delayed(fit_and_predict)(one, *_examples(comparison, train, k))
+            for train, k in tasks
+        )
     steps = []
     for start in range(0, len(tasks), repeats):
         guess = comparison.task.nothing(len(comparison.y))

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from missfit.networks.network import bucket
 from missfit.part_files import PartFile
+from missfit.processes import quiet_restarts
 from missfit.study.claims import claimed
 from missfit.study.estimate import (
     BATCH_BYTES,
@@ -245,7 +246,7 @@ def _run_groups(
     while left:
         started: list[int] = []
         try:
-            with _backend(jobs, scheduler):
+            with _backend(jobs, scheduler), quiet_restarts():
                 for i, records in _parallel(dict(left), started, jobs, folder):
                     keep(records)
                     del left[i]
