@@ -92,6 +92,21 @@ def test_the_provenance_is_that_of_the_file(tmp_path, rng):
     assert "<code>missfit compare houses.csv</code>" in page
 
 
+def test_a_report_without_time_for_a_learning_curve_says_so(tmp_path, rng, monkeypatch):
+    frame = pd.DataFrame(rng.standard_normal((60, 3)), columns=["a", "b", "y"])
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    options = CompareOptions(only=["ConstantImputedLR"], n_folds=2)
+    pages = []
+    for seconds in (0.0, 1e9):
+        name = "missfit.comparison.diagnosis.curve_seconds"
+        monkeypatch.setattr(name, lambda *_, seconds=seconds, **__: seconds)
+        advice = advise(tmp_path / "houses.csv", "y", tmp_path / "out", options)
+        pages.append(advice.report.read_text())
+    note = "to save time, there is no learning curve"
+    assert [note in page for page in pages] == [False, True]
+    assert "The learning curve was not drawn." in pages[1]
+
+
 def test_a_frame_in_memory_has_no_size_and_no_checksum(rng):
     frame = pd.DataFrame(rng.standard_normal((60, 2)), columns=["a", "y"])
     table = read_training(frame, "y")
