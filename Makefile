@@ -55,6 +55,7 @@ docs: $(INSTALLED)
 
 # The package as a user gets it: the wheel alone, in an environment of its own, runs the
 # README. pytest runs outside of the repository's folder, so that nothing of it is found.
+# The source distribution has what its tests read.
 dist: $(INSTALLED)
 	rm -rf dist $(WHEEL)
 	$(BIN)/python -m pip install --quiet build
@@ -65,6 +66,11 @@ dist: $(INSTALLED)
 	cd $(WHEEL) && bin/python -m pytest -q -p no:cacheprovider -c /dev/null \
 	  -o "markers=slow: runs with make test-slow" \
 	  --rootdir $(CURDIR)/tests $(CURDIR)/tests/test_docs.py -k "README or links"
+	tar -xf dist/missfit-*.tar.gz -C $(WHEEL)
+	cd $(WHEEL)/missfit-* && $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider \
+	  tests/test_release.py tests/test_oldest.py tests/test_which_when.py
+	cd $(WHEEL)/missfit-* && $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider \
+	  --collect-only tests > /dev/null
 
 release-check: lint test test-slow docs dist
 	$(BIN)/python .ci/release.py

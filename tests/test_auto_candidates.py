@@ -23,6 +23,7 @@ from missfit import (
     SelfMaskedLR,
 )
 from missfit.auto.candidates import default_regressors, scout_of
+from missfit.auto.explanation import regime_of
 from missfit.estimators.base import NanRegressor
 from missfit.simulate import published
 
@@ -106,6 +107,29 @@ def test_the_default_candidates_suit_the_table(n, d, rate, tried, rng):
     every = default_regressors(PatternMoments.from_data(*rows(rng, n, d, rate)))
     tried = ["PatternMixtureLR" if name == "mixture" else name for name in tried]
     assert kinds(every) == [*LINEAR, *tried, "HistGradientBoostingRegressor"]
+
+
+@pytest.mark.parametrize("d", [4, 12])
+def test_constant_features_do_not_put_candidates_out(d, rng):
+    X, y = rows(rng, 300, d, 0.3)
+    padded = np.hstack([X, np.full((300, d), 5.0)])
+    empty = np.hstack([X, np.full((300, d), np.nan)])
+    of_all = [
+        kinds(default_regressors(PatternMoments.from_data(table, y)))
+        for table in (X, padded, empty)
+    ]
+    assert of_all[0] == of_all[1] == of_all[2]
+
+
+def test_constant_features_have_no_coefficient(rng):
+    X, y = rows(rng, 300, 4, 0.3)
+    few, padded = (
+        regime_of(PatternMoments.from_data(table, y))
+        for table in (X, np.hstack([X, np.full((300, 8), 5.0)]))
+    )
+    assert few.rows_per_linear_coefficient == 300 / 5
+    assert padded.rows_per_linear_coefficient == few.rows_per_linear_coefficient
+    assert padded.rows_per_expanded_coefficient == few.rows_per_expanded_coefficient
 
 
 # --- candidates are asked -------------------------------------------------------------

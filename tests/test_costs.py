@@ -76,7 +76,9 @@ def test_a_trial_that_costs_next_to_nothing_tells_nothing_of_the_others(table):
 
 def test_a_budget_that_nothing_fits_says_so(table, measured):
     measured.update({(one.name, 100): 100.0 for one in TRIED})
-    with pytest.raises(ValueError, match=r"would take about .* Give a larger budget"):
+    with pytest.raises(
+        ValueError, match=r"would take about .* Give a larger budget: 8 s of it"
+    ):
         compare_table(table, TRIED, CompareOptions(budget=60))
 
 

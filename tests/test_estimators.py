@@ -76,12 +76,44 @@ def test_infinities_are_refused_at_fit_and_at_predict(estimator, rng):
     model = clone(estimator).fit(X, y)
     bad = X.copy()
     bad[3, 1] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
+    place = "infinity.*in 1 of .*row 3, column 1.*use NaN where it is not known"
+    with pytest.raises(ValueError, match=place):
         model.predict(bad)
-    with pytest.raises(ValueError, match="infinity"):
+    with pytest.raises(ValueError, match=place):
         clone(estimator).fit(bad, y)
     with pytest.raises(ValueError, match="NaN"):
         clone(estimator).fit(X, np.where(np.arange(len(y)) == 2, np.nan, y))
+
+
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_text_is_refused_with_its_column_and_the_way_out(kind, rng):
+    X, y = rows(rng)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["b"] = pd.Series(["1.5", "Nice"] * (len(X) // 2), dtype=kind)
+    said = "column 'b', holds text, the first 'Nice'.*TableEncoder"
+    with pytest.raises(ValueError, match=said):
+        EMLR().fit(frame, y)
+    with pytest.raises(ValueError, match=said):
+        EMLR().fit(frame[["a", "c"]].assign(b=1.0), y).predict(frame[["a", "c", "b"]])
+    with pytest.raises(ValueError, match="column 1, holds text, the first 'Nice'"):
+        EMLR().fit(frame.to_numpy(), y)
+
+
+def test_text_that_is_a_number_is_one(rng):
+    X, y = rows(rng)
+    texts = np.where(np.isnan(X), None, X.astype(object))
+    texts[0, 0] = str(X[0, 0])
+    np.testing.assert_array_equal(
+        EMLR().fit(texts, y).predict(texts), EMLR().fit(X, y).predict(X)
+    )
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "b", "c"]])
+def test_a_list_of_labels_is_no_list_of_columns(columns, rng):
+    X, _ = rows(rng)
+    X = X if columns is None else pd.DataFrame(X, columns=columns)
+    with pytest.raises(TypeError, match=r"'low'.*needs a classifier"):
+        EMLR().fit(X, ["low", "high"] * (len(X) // 2))
 
 
 @every(ALL)

@@ -214,6 +214,24 @@ def test_labels_keep_their_type(y, tmp_path, rng):
     assert (found == model.predict(X)).all()
 
 
+def test_far_rows_have_the_weights_of_the_model_to_the_last_digits(tmp_path, rng):
+    """Two populations that differ along one axis, of condition 1,000, and rows far off.
+
+    Squared distances are 10,000 there, and weights are differences of them. Where what
+    rounding leaves of them is not put back, predictions differ by 2e-11.
+    """
+    n, d = 1500, 30
+    axes = np.linalg.qr(rng.normal(size=(d, d)))[0] * np.geomspace(1, 0.03, d)
+    X, kind = rng.normal(size=(n, d)) @ axes.T, rng.integers(2, size=n)
+    X += 2.5 * kind[:, None] * axes[:, 0]
+    y = X[:, 0] * np.where(kind, 3, -1) + 5 * kind + 0.1 * rng.normal(size=n)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = PatternMixtureLR(n_components=2, random_state=0).fit(X, y)
+    far = hide(rng, 3 * rng.normal(size=(4000, d)), 0.3)
+    found = outputs(model, tmp_path / "m.onnx", far)["prediction"]
+    assert np.abs(found - model.predict(far)).max() / y.std() < 4e-12
+
+
 def test_several_targets_stay_several(mixture, tmp_path, rng):
     X, y = mixture
     model = EMLR().fit(X, np.column_stack([y, rng.random(len(y))]))

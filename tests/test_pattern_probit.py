@@ -133,6 +133,16 @@ def test_a_class_whose_rows_have_no_weight_leaves_the_others_as_they_are(rng):
     np.testing.assert_allclose(shares[:, :3], without.predict_proba(X), atol=1e-6)
 
 
+def test_huge_weights_are_weights(rng):
+    X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    some, huge = (
+        PatternProbit(EMLR()).fit(X, y, np.full(200, weight)).predict_proba(X)
+        for weight in (1e9, 1e18)
+    )
+    np.testing.assert_allclose(some, huge, atol=1e-6)
+
+
 def test_a_predictor_without_a_law_is_refused(rng):
     with pytest.raises(TypeError, match="has no law of X; give EMLR"):
         PatternProbit(ExpandedLR()).fit(rng.normal(size=(20, 2)), np.arange(20) % 2)

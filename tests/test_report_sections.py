@@ -107,6 +107,17 @@ def test_a_report_without_time_for_a_learning_curve_says_so(tmp_path, rng, monke
     assert "The learning curve was not drawn." in pages[1]
 
 
+def test_where_targets_do_not_vary_there_is_no_curve_and_no_talk_of_time(tmp_path, rng):
+    frame = pd.DataFrame(rng.standard_normal((200, 2)), columns=["a", "y"])
+    frame["day"] = pd.date_range("2024-01-01", periods=200).astype(str)
+    frame.loc[100:, "y"] = 0.0
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    options = CompareOptions(only=["ConstantImputedLR", "EMLR"], time="day")
+    advice = advise(tmp_path / "houses.csv", "y", tmp_path / "out", options)
+    assert "The learning curve was not drawn." in advice.report.read_text()
+    assert not any("to save time" in note for note in advice.comparison.notes)
+
+
 def test_a_frame_in_memory_has_no_size_and_no_checksum(rng):
     frame = pd.DataFrame(rng.standard_normal((60, 2)), columns=["a", "y"])
     table = read_training(frame, "y")

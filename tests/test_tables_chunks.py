@@ -146,8 +146,29 @@ def test_a_missing_extra_says_how_to_install_it(tmp_path):
         f"missfit.EMLR().fit({str(tmp_path / 'a.parquet')!r}, 'y')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: Reading such a file takes pyarrow" in done.stderr
-    assert 'pip install "missfit[study]"' in done.stderr
+    assert "ImportError: This takes pyarrow" in done.stderr
+    assert 'pip install "missfit[table]"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "missfit.compare(np.eye(9), np.arange(9.0))",
+        "main(['simulate', 'mixture1', '--d', '4', '--n', '9', '--out', 'a.csv'])",
+    ],
+)
+def test_without_pandas_it_is_said_what_to_install(call, tmp_path):
+    code = (
+        "import sys\n"
+        "sys.modules['pandas'] = None  # as if not installed\n"
+        "import missfit, numpy as np\n"
+        "from missfit.cli import main\n"
+        f"{call}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert 'pip install "missfit[table]"' in done.stderr, done.stderr
 
 
 def test_memory_does_not_grow_with_a_parquet_file(tmp_path, monkeypatch):

@@ -80,15 +80,17 @@ HOMES = {
 ROOMS = ("bayes", "estimators", "simulate", "study", "theory")
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ROOMS:
-        return import_module(f"missfit.{name}")
-    found = getattr(import_module(HOMES.get(name, "missfit.estimators")), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # else a misspelt name would pass a type checker
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name in ROOMS:
+            return import_module(f"missfit.{name}")
+        found = getattr(import_module(HOMES.get(name, "missfit.estimators")), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ class LinearAverage(Average, NanRegressor):
     [3.0]
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit each of the predictors to the same rows.
 
         Parameters
@@ -107,7 +107,7 @@ class LinearAverage(Average, NanRegressor):
         """Whether the fit of one of them sees rows."""
         return any(member.needs_rows for member in self.estimators)
 
-    def fit_moments(self, moments: PatternMoments, folds: Any = None) -> Any:
+    def fit_moments(self, moments: PatternMoments, folds: Any = None) -> Self:
         """Fit each of the predictors to the same moments.
 
         Parameters
@@ -166,7 +166,7 @@ class ClassAverage(Average, NanClassifier):
     (4, 2)
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit each of the classifiers to the same rows.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +115,7 @@ class AutoClassifier(AutoPredictor, NanClassifier):
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
-    ) -> Any:
+    ) -> Self:
         """Choose and fit.
 
         Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Clock:
     """
 
     def __init__(self, budget: float | None = None):
-        if budget is not None and not budget > 0:
+        if budget is not None and not (isinstance(budget, Real) and budget > 0):
             raise ValueError(f"time_budget={budget!r}; give seconds > 0, or None.")
         seconds = np.inf if budget is None else float(budget)
         now = time.perf_counter()

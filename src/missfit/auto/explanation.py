@@ -18,6 +18,7 @@ from missfit.evidence.mechanism import Mechanism
 from missfit.evidence.words import sentences
 from missfit.evidence.worth import Worth
 from missfit.markup import Column, Html, element, paragraph, plain_table
+from missfit.moments.column_scales import column_scales
 from missfit.moments.pattern_moments import PatternMoments
 
 MOST_FEATURES = 5  # features worth measuring that are told
@@ -62,14 +63,16 @@ def regime_of(moments: PatternMoments) -> Regime:
     """Count rows, patterns and coefficients."""
     rows, d = float(moments.count.sum()), moments.n_features
     n_missing = moments.patterns.sum(axis=1)
+    varies = column_scales(moments).varies[:d]  # the others have no coefficient
+    n_slopes = (~moments.patterns[:, varies]).sum(axis=1)
     return Regime(
         rows=rows,
         features=d,
         patterns=len(moments),
         missing=float(moments.count @ n_missing / rows / d),
         rows_per_pattern=rows / len(moments),
-        rows_per_linear_coefficient=rows / (d + 1),
-        rows_per_expanded_coefficient=rows / float((d + 1 - n_missing).sum()),
+        rows_per_linear_coefficient=rows / (varies.sum() + 1),
+        rows_per_expanded_coefficient=rows / float((n_slopes + 1).sum()),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +105,7 @@ class AutoRegressor(AutoPredictor, NanRegressor):
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
-    ) -> Any:
+    ) -> Self:
         """Choose and fit.
 
         Parameters

@@ -81,6 +81,8 @@ def _explain(error: Exception) -> None:
     text = f"{named_option(error)}{error}"
     if isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{error.filename}: {error.strerror}."
+    if isinstance(error, ModuleNotFoundError) and error.name:  # ours have a way out
+        text += '. What this command needs comes with pip install "missfit[table]".'
     text = _cut(text)
     if isinstance(error, (UsageError, ValueError, OSError, ImportError)):
         note(text)

@@ -58,16 +58,23 @@ def learning_curve(
     The first ``repeats`` folds (in time: the last ones) are predicted from nested parts
     of their training rows; the last point is that of the comparison itself.
     """
+    if not has_curve(comparison, repeats=repeats):
+        return []
     trial = comparison.trial(comparison.recommended)
     repeats = _repeats(comparison, repeats)
     known = np.isin(comparison.fold, _tested(comparison, repeats))
-    if np.ptp(comparison.y[known]) == 0:
-        return []
     steps = [
         *_steps(comparison, trial.candidate, repeats, n_jobs),
         (float(np.mean(_n_training(comparison, repeats))), trial.predictions),
     ]
     return _points(comparison, known, steps)
+
+
+def has_curve(comparison: Comparison, *, repeats: int = 2) -> bool:
+    """Whether targets vary where they are predicted, so that there are scores."""
+    repeats = _repeats(comparison, repeats)
+    known = np.isin(comparison.fold, _tested(comparison, repeats))
+    return bool(np.ptp(comparison.y[known]) > 0)
 
 
 def _repeats(comparison: Comparison, repeats: int) -> int:

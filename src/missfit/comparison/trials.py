@@ -270,7 +270,10 @@ def _why_nothing(whole: Comparison) -> str:
         if trial.failure:
             return f"no predictor could be fitted: {trial.failure}"
     name, why = whole.trials[0].name, whole.trials[0].left_out
-    return f"no predictor could be compared; {name}: {why}. Give a larger budget."
+    return (
+        f"no predictor could be compared; {name}: {why}. Give a larger budget: "
+        f"{duration(FINISH)} of it are kept for the report."
+    )
 
 
 def _joined(whole: Comparison, fits: Sequence[Fit]) -> NDArray[np.float64]:

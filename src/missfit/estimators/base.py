@@ -6,7 +6,7 @@ import copy
 import functools
 from abc import ABC
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from missfit.tables.arrays import (
     is_within,
     refuse_beyond,
     refuse_same_names,
+    refuse_text,
     target_values,
     with_nan,
 )
@@ -73,7 +74,8 @@ class NanEstimator(DocumentedEstimator, ABC):
         """Return X (and y) as scikit-learn checks them, once missing values are NaN."""
         refuse_same_names(X)
         X = with_nan(X)
-        options |= {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        # infinities of X are refused below, with the place of the first
+        options |= {"dtype": np.float64, "ensure_all_finite": False}
         try:
             checked: Any = validate_data(self, X, *y, reset=reset, **options)
         except OverflowError as error:  # an integer of more than 308 digits
@@ -81,6 +83,9 @@ class NanEstimator(DocumentedEstimator, ABC):
                 f"X holds a number beyond the range of float64 ({error}). Rescale the "
                 "column, or use NaN where the value is not known."
             ) from error
+        except ValueError:
+            refuse_text(X)
+            raise
         refuse_beyond(checked[0] if y else checked, "X")
         return checked
 
@@ -98,7 +103,7 @@ class NanEstimator(DocumentedEstimator, ABC):
             trial._forget()
         return trial
 
-    def _become(self, trial: Any) -> Any:
+    def _become(self, trial: Any) -> Self:
         self._forget()
         vars(self).update(vars(trial))
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ class ConditionalImputedLogistic(NanClassifier):
     def __init__(self, *, class_weight: Any = None):
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows, forgetting any fit before.
 
         Parameters

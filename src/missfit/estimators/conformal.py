@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ class ConformalEstimator(NanEstimator):
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
-    ) -> Any:
+    ) -> Self:
         """Fit the estimator to some rows and calibrate with the others.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class PartialPooling(NanRegressor):
         """Whether it can be the base of others: if its estimator can."""
         return bool(getattr(self.estimator, "is_linear", False))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PartialPooling:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows, forgetting any fit before.
 
         Parameters

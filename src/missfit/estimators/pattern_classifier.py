@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class PatternClassifier(NanClassifier):
         self.estimator = estimator
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows, forgetting any fit before.
 
         Parameters
@@ -133,7 +133,7 @@ class PatternClassifier(NanClassifier):
         folds: list[PatternMoments] | None = None,
         *,
         classes: Any = None,
-    ):
+    ) -> Self:
         """Fit to the moments of features and indicators.
 
         Parameters
@@ -199,7 +199,7 @@ class PatternClassifier(NanClassifier):
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ):
+    ) -> Self:
         """Fit to all rows given so far to `partial_fit`; `fit` starts anew.
 
         Parameters

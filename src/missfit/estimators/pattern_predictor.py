@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ class PatternPredictor(NanRegressor):
     _stream_: list[PatternMoments]
     _stream_rows_: int
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows, forgetting any fit before.
 
         Parameters
@@ -131,7 +131,7 @@ class PatternPredictor(NanRegressor):
         folds: list[PatternMoments] | None = None,
         *,
         near: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Fit to a table of moments, the same as `fit` on its rows.
 
         Parameters
@@ -174,7 +174,7 @@ class PatternPredictor(NanRegressor):
         """Learn the parameters from moments and a fit to start from."""
         raise NotImplementedError  # of those that start from no other
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to all rows given so far to `partial_fit`; `fit` starts anew.
 
         Keeps the moments of the rows, not the rows. Where a ridge strength is chosen,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,9 @@ class PatternProbit(NanClassifier):
         self.estimator = estimator
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, near: Any = None):
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, near: Any = None
+    ) -> Self:
         """Fit to rows, forgetting any fit before.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +124,7 @@ class SelfMaskedLR(NanRegressor):
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, near: Any = None
-    ) -> SelfMaskedLR:
+    ) -> Self:
         """Fit to rows, forgetting any fit before.
 
         Parameters

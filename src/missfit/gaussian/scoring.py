@@ -73,7 +73,11 @@ class Place(NamedTuple):
             across = known @ way
             known = known - np.outer(across, across) / (way @ across)
             known += np.outer(change, change) / (way @ change)
-        factor = linalg.cho_factor(known, check_finite=False)
+        try:
+            factor = linalg.cho_factor(known, check_finite=False)
+        except np.linalg.LinAlgError:  # singular to rounding: weights of 1e18, say
+            walk = np.linalg.lstsq(self.information, self.slope)[0]
+            return np.asarray(walk, dtype=np.float64)
         return linalg.cho_solve(factor, self.slope, check_finite=False)
 
 

@@ -43,3 +43,8 @@ def column_scales(moments: PatternMoments) -> ColumnScales:
     std = np.sqrt(square / known)
     constant = std <= 1e-13 * np.abs(mean)
     return ColumnScales(mean, np.where(constant, 1.0, std), count, ~constant)
+
+
+def n_varying(moments: PatternMoments) -> int:
+    """Return how many features have a coefficient: those with two values or more."""
+    return int(column_scales(moments).varies[: moments.n_features].sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class NetworkClassifier(NanClassifier, NetworkEstimator):
     a score for each class, of which the softmax are the probabilities.
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows.
 
         Parameters
@@ -50,7 +50,7 @@ class NetworkClassifier(NanClassifier, NetworkEstimator):
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Any:
+    ) -> Self:
         """Train one more epoch, on the rows given, from where the network is.
 
         The first call sets the classes, takes the units of the features from its rows,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ class NetworkRegressor(NanRegressor, NetworkEstimator):
     _y_units_: Units
     _y_ndim_: int
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows.
 
         Parameters
@@ -42,7 +42,7 @@ class NetworkRegressor(NanRegressor, NetworkEstimator):
         fit_many([self], [tuple(named_columns(X, y, sample_weight))])
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train one more epoch, on the rows given, from where the network is.
 
         The first call sets the units of the features and the target from its rows, and

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import reprlib
 from collections import Counter
 from collections.abc import Iterator
 from operator import itemgetter
@@ -113,6 +114,37 @@ def _columns(table: Any) -> Iterator[tuple[str, str, Any]]:
         yield from ((kind, "", table) for kind in _kinds(table)[:1])
 
 
+def refuse_text(table: Any) -> None:
+    """Raise where X holds text that is no number, with the column of the first."""
+    for name, values in _named_columns(table):
+        for value in values:
+            if isinstance(value, str) and not _is_number(value):
+                raise ValueError(
+                    f"X, column {name!r}, holds text, the first {reprlib.repr(value)}; "
+                    "only numbers are understood here. Give NaN where a value is "
+                    "missing; missfit.TableEncoder() turns text and categories into "
+                    "numbers: make_pipeline(TableEncoder(), ...)."
+                )
+
+
+def _named_columns(table: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the name, or the place, and the values of each column."""
+    if _is_pandas(table) and table.ndim == 2:
+        yield from table.items()
+    elif hasattr(table, "get_columns"):  # polars
+        yield from ((column.name, column) for column in table.get_columns())
+    else:
+        yield from enumerate(np.atleast_2d(np.asarray(table, dtype=object)).T)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _kinds(table: Any) -> list[str]:
     """Kind letters of numpy for the columns, 'O' for what numpy does not know."""
     dtypes = getattr(table, "dtypes", getattr(table, "dtype", []))
@@ -184,8 +216,13 @@ def as_floats(values: Any, name: str = "X") -> NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
-            f"{name} cannot be read as numbers ({error}). Encode text and categories "
-            "as numbers first, and use NaN for missing values."
+            f"{name} cannot be read as numbers ({error}). "
+            + (
+                "A target of text needs a classifier, such as AutoClassifier."
+                if name == "y"
+                else "Encode text and categories as numbers first, and use NaN for "
+                "missing values."
+            )
         ) from error
 
 
@@ -219,12 +256,12 @@ def is_within(table: NDArray[np.float64]) -> bool:
 
 
 def refuse_beyond(table: NDArray[np.float64], name: str) -> None:
-    """Raise where a value is so large that its square overflows float64."""
+    """Raise where a value is infinite or its square overflows float64."""
     if not is_within(table):
         refuse_rows(
             np.abs(table.reshape(len(table), -1)) > LARGEST,
             name,
-            f"beyond {LARGEST:g}, so that squares overflow float64,",
+            f"infinity or beyond {LARGEST:g}, so that squares overflow float64,",
             "Rescale it first"
             + (", or use NaN where it is not known." if name == "X" else "."),
         )

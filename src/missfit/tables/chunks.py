@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,13 +149,11 @@ def named_columns(X: Any, y: Any, sample_weight: Any = None) -> Chunk:
     >>> list(X.columns), y.tolist()
     (['a'], [2.0])
     """
-    is_name = isinstance(y, str) or (
-        isinstance(y, list) and bool(y) and all(isinstance(name, str) for name in y)
-    )
+    is_name = _is_named(X, y)
     if not is_name and not isinstance(sample_weight, str):
         return Chunk(X, y, sample_weight)
     if not hasattr(X, "columns"):
-        what = f"y={y!r}" if is_name else f"sample_weight={sample_weight!r}"
+        what = f"y={reprlib.repr(y)}" if is_name else f"{sample_weight=}"
         raise ValueError(
             f"{what} names a column, but X ({type(X).__name__}) has no named columns. "
             "Give the values, or X as a frame or the path of a file."
@@ -173,6 +172,16 @@ def named_columns(X: Any, y: Any, sample_weight: Any = None) -> Chunk:
     y = X[y] if is_name else y
     kept = [name for name in X.columns if name not in taken]
     return Chunk(X[kept], y, sample_weight)
+
+
+def _is_named(X: Any, y: Any) -> bool:
+    """Whether y is the name of a column, or a list of such, and no list of labels."""
+    if not isinstance(y, list):
+        return isinstance(y, str)
+    if not y or not all(isinstance(name, str) for name in y):
+        return False
+    n_rows = (getattr(X, "shape", None) or (len(X),))[0]
+    return len(y) != n_rows or set(y) <= set(getattr(X, "columns", ()))
 
 
 def _names(y: Any, what: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from missfit.tables.arrays import refuse_same_names
-from missfit.tables.problems import TableError
+from missfit.tables.problems import TableError, needs
 
 
 def is_frame(data: Any) -> bool:
@@ -36,8 +36,10 @@ def pandas_frame(data: Any, names: Sequence[str] | None = None) -> Any:
         if all(isinstance(name, str) for name in frame.columns):
             return frame
         return frame.set_axis([str(name) for name in frame.columns], axis=1)
-    import pandas as pd
-
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise needs("pandas", error) from error
     rows = np.ma.filled(data, np.nan) if np.ma.isMaskedArray(data) else np.asarray(data)
     if rows.ndim != 2:
         raise TableError(

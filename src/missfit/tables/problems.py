@@ -193,9 +193,8 @@ def as_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def needs(packages: str, error: ImportError, extra: str = "study") -> ImportError:
-    """Return the error of a package that is not there, with the way to install it."""
+def needs(packages: str, error: ImportError, extra: str = "table") -> ImportError:
+    """Return the error of a package that is not there, with how to install it."""
     return ImportError(
-        f'Reading such a file takes {packages}: pip install "missfit[{extra}]" '
-        f"({error})."
+        f'This takes {packages}: pip install "missfit[{extra}]" ({error}).'
     )

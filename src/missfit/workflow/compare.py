@@ -28,6 +28,7 @@ from missfit.comparison.diagnosis import (
     errors_by_count,
     errors_by_pattern,
 )
+from missfit.comparison.learning_curve import has_curve
 from missfit.comparison.offers import Offer, offer_of
 from missfit.comparison.options import LEAST_ROWS
 from missfit.comparison.own import check_names, chosen, refuse_without_shares
@@ -217,7 +218,7 @@ def _diagnosis(comparison: Comparison, n_jobs: int, seconds: float | None) -> Di
             seconds=limit,
             end=end,
         )
-        if not found.curve:
+        if not found.curve and has_curve(comparison):
             comparison.notes.append("to save time, there is no learning curve")
         return found
     comparison.notes.append(

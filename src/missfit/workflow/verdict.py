@@ -50,8 +50,8 @@ class Verdict(NamedTuple):
             )
         if not self.changes:
             return (
-                f"the expected {self.loss} of these rows is {now} ({then} at fit): by "
-                "chance alone so few rows can differ as much in what is missing"
+                f"the expected {self.loss} of these rows is {now} ({then} at fit): "
+                "what is missing differs by no more than chance alone explains"
             )
         what = "rises" if self.now > self.then else "falls"
         return (
