@@ -48,9 +48,11 @@ bench: $(INSTALLED)
 browser: # for the tests that open a report as a reader would
 	apt-get install --yes --quiet chromium
 
+# The examples of the gallery on one thread: boosting on several waits for its threads
+# where the machine has other work, and took 130 s in one example in place of 7.
 docs: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
 # The package as a user gets it: the wheel alone, in an environment of its own, runs the

@@ -48,6 +48,7 @@ def commands(jobs, tables, classes, out):
         "beyond_the_paper": ["beyond_the_paper", *tables],
         "tables": ["tables", *tables],
         "peers": ["peers", *tables],
+        "imputers": ["imputers", *tables],
         "suspicions": ["suspicions"],
         "published": ["published", *many, *fits["published"]],
         "robustness": ["robustness", *many, *fits["robustness"]],
