@@ -1,8 +1,8 @@
 """Imputation by mice and hyperimpute before a linear model, and NeuMiss, side by side.
 
 The tables, the splits and the columns are those of peers.py: mean R2 of held-out rows,
-each method with its own defaults, and in the last line the median processor seconds of a
-fit with its predictions. mice (R) imputes new rows by `ignore=`, with models of the
+each method with its own defaults, and in the last line the median processor seconds of
+a fit with its predictions. mice (R) imputes new rows by `ignore=`, with models of the
 training rows alone; the predictions of `lm` in its five completed tables, or in fifty,
 are averaged. "EMLR" is a linear model with Gaussian features by EM, as misaem has it.
 mice is run where Rscript finds it (apt-get install r-cran-mice). hyperimpute is run by
