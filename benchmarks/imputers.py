@@ -6,10 +6,11 @@ a fit with its predictions. mice (R) imputes new rows by `ignore=`, with models 
 training rows alone; the predictions of `lm` in its five completed tables, or in fifty,
 are averaged. "EMLR" is a linear model with Gaussian features by EM, as misaem has it.
 mice is run where Rscript finds it (apt-get install r-cran-mice). hyperimpute is run by
-the Python of an environment of its own, since it brings PyTorch (6 GB). A method that
-takes longer than half an hour for the splits of a table is left out there.
+the Python of an environment of its own, since it brings PyTorch (6 GB) and takes
+scikit-learn before 1.8. A method that takes longer than half an hour for the splits of
+a table is left out there.
 
-    python benchmarks/imputers.py [--hyperimpute PYTHON] [FILE.csv ...]
+    python benchmarks/imputers.py [--hyperimpute PYTHON] [--real] [FILE.csv ...]
 """
 
 import argparse
@@ -117,11 +118,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tables", nargs="*", type=Path, metavar="FILE.csv")
     parser.add_argument("--hyperimpute", metavar="PYTHON")
+    parser.add_argument("--real", action="store_true", help="the files alone")
     args = parser.parse_args()
     print(header())
     every = methods(args.hyperimpute)
     tables = {name: simulated for name in ("mixture1", "mixture3", "selfmasked")}
-    tables |= {"friedman1": friedman} | dict.fromkeys(args.tables, folds)
+    tables = {} if args.real else tables | {"friedman1": friedman}
+    tables |= dict.fromkeys(args.tables, folds)
     print(f"| table | {' | '.join(every)} |\n|{'---|' * (len(every) + 1)}")
     spent = {name: [] for name in every}
     for table, splits in tables.items():
