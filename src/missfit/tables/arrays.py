@@ -261,7 +261,7 @@ def refuse_beyond(table: NDArray[np.float64], name: str) -> None:
         refuse_rows(
             np.abs(table.reshape(len(table), -1)) > LARGEST,
             name,
-            f"infinity or beyond {LARGEST:g}, so that squares overflow float64,",
+            f"beyond {LARGEST:g}, or infinity, so that squares overflow float64,",
             "Rescale it first"
             + (", or use NaN where it is not known." if name == "X" else "."),
         )
