@@ -50,8 +50,8 @@ MAY_IMPORT = {
     "simulate tables versions writing",
     "serve": "estimators evidence markup moments report tables terminal workflow",
     "onnx_export": "auto estimators gaussian moments tables workflow writing",
-    "cli": "comparison onnx_export report serve simulate study suspicions tables "
-    "terminal workflow writing",
+    "cli": "comparison onnx_export processes report serve simulate study suspicions "
+    "tables terminal workflow writing",
     "__main__": "cli",
 }
 # Heavy imports, made on use, and the rooms in which they live.

@@ -450,6 +450,7 @@ def test_frames_and_pickles(rng):
         ({"cv": 500}, r"n_samples=400, fewer than the 500 folds of cv=500"),
         ({"time_budget": 0}, r"time_budget=0; give seconds > 0"),
         ({"candidates": []}, r"candidates=\[\]; give a list of regressors"),
+        ({"candidates": 3}, r"candidates=3; give a list of regressors"),
         ({"candidates": ["EMLR"]}, r"give a list of regressors"),
     ],
 )

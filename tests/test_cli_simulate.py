@@ -72,3 +72,14 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert "File too large" in done.stderr
     assert out.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_a_table_is_written_where_the_memory_of_the_machine_is_not_known(
+    tmp_path, monkeypatch
+):
+    """As on Windows, whose Python has no os.sysconf."""
+    monkeypatch.delattr("os.sysconf")
+    out = tmp_path / "table.csv"
+    line = f"simulate mixture1 --d 4 --n 10 --out {out}"
+    assert main(line.split()) == 0
+    assert len(out.read_text().splitlines()) == 11

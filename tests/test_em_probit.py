@@ -102,6 +102,19 @@ def test_it_does_not_depend_on_the_units_and_the_origin_of_x(scale):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_iter": 0}, "max_iter=0; it must be a number of at least 1"),
+        ({"tol": "small"}, "tol='small'; it must be a number of at least 0"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message, rng):
+    X = rng.normal(size=(20, 2))
+    with pytest.raises(ValueError, match=message):
+        EMProbit(**parameters).fit(X, X[:, 0] > 0)
+
+
 def test_separated_classes_have_finite_slopes(rng):
     X = rng.normal(size=(100, 2))
     label = X[:, 0] > 0

@@ -97,6 +97,8 @@ def test_text_is_refused_with_its_column_and_the_way_out(kind, rng):
         EMLR().fit(frame[["a", "c"]].assign(b=1.0), y).predict(frame[["a", "c", "b"]])
     with pytest.raises(ValueError, match="column 1, holds text, the first 'Nice'"):
         EMLR().fit(frame.to_numpy(), y)
+    with pytest.raises(ValueError, match=said):
+        EMLR().fit(pl.DataFrame({"a": X[:, 0], "b": list(frame["b"])}), y)
 
 
 def test_text_that_is_a_number_is_one(rng):
@@ -108,7 +110,9 @@ def test_text_that_is_a_number_is_one(rng):
     )
 
 
-@pytest.mark.parametrize("columns", [None, ["a", "b", "c"]])
+@pytest.mark.parametrize(
+    "columns", [None, ["a", "b", "c"], ["low", "high", "middle"]], ids=str
+)
 def test_a_list_of_labels_is_no_list_of_columns(columns, rng):
     X, _ = rows(rng)
     X = X if columns is None else pd.DataFrame(X, columns=columns)
@@ -465,10 +469,13 @@ def test_a_wrapper_takes_an_estimator_and_keeps_it_fitted(rng):
         (ExpandedLR(alphas=(np.inf,)), "ridge strengths must be finite"),
         (ExpandedLR(min_rows=1000), r"no pattern has min_rows=1000 rows.*Lower"),
         (EMLR(algorithm="fast"), "'fast'; choose 'accelerated' or 'reference'"),
-        (EMLR(max_iter=0), "max_iter=0; it must be at least 1"),
-        (EMLR(tol=-1), "tol=-1; it must be >= 0"),
-        (SelfMaskedLR(max_iter=0), "max_iter=0; it must be at least 1"),
-        (SelfMaskedLR(tol=-1), "tol=-1; it must be >= 0"),
+        (EMLR(max_iter=0), "max_iter=0; it must be a number of at least 1"),
+        (EMLR(max_iter="many"), "max_iter='many'; it must be a number"),
+        (EMLR(tol=-1), "tol=-1; it must be a number of at least 0"),
+        (EMLR(tol=[1e-3]), r"tol=\[0.001\]; it must be a number"),
+        (MICELR(max_iter="10"), "max_iter='10'; it must be a number"),
+        (SelfMaskedLR(max_iter=0), "max_iter=0; it must be a number of at least 1"),
+        (SelfMaskedLR(tol=np.nan), "tol=nan; it must be a number of at least 0"),
         (ExpandedLR(cv=500), r"n_samples=300, fewer than the 500 folds of cv=500"),
     ],
     ids=name_of,

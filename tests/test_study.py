@@ -20,7 +20,7 @@ from missfit.part_files import PartFile
 from missfit.simulate import published_data
 from missfit.study.data import SimulatedDataSet
 from missfit.study.definition import parse
-from missfit.study.estimate import cell_seconds
+from missfit.study.estimate import cell_seconds, network_bytes
 from missfit.study.fit import fit_networks
 from missfit.study.progress import Progress
 from missfit.study.records import (
@@ -727,6 +727,16 @@ def test_batches_of_networks_are_bounded_and_hold_every_cell_once():
     assert sorted(c.key for b in batches for c in b) == sorted(c.key for c in cells)
     for batch in batches:
         assert len(batch) == 1 or sum(map(cell_seconds, batch)) <= 100.0
+
+
+def test_a_batch_takes_a_quarter_of_the_memory(monkeypatch):
+    cells = study.load("paper").only(["MLP W4"], max_rows=5_000).cells()
+    alike = [c for c in cells if c.data.rows == 5_000 and c.data.d == 16]
+    each = network_bytes(5_000, 16)
+    monkeypatch.setattr("missfit.study.estimate.memory_bytes", lambda: 4 * 7 * each)
+    sizes = {len(b) for b in network_batches(alike, most_seconds=np.inf)}
+    assert len(alike) == 20
+    assert sizes == {7, 6}  # 7 + 7 + 6
 
 
 def test_the_data_of_a_group_are_the_same_for_all_its_methods():

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from missfit import PatternMoments
 from missfit.moments.blocks import blocks, n_threads
-from missfit.tables.arrays import as_floats
+from missfit.tables.arrays import as_floats, columns_of_text
 
 EXPECTED = np.array([[1.0, np.nan], [3.0, 4.0]])
 
@@ -75,3 +75,18 @@ def test_one_setting_limits_all_threads(monkeypatch):
     for unset in ("", "0", "many"):
         monkeypatch.setenv("OMP_NUM_THREADS", unset)
         assert n_threads() == (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, pl.DataFrame])
+def test_columns_of_numbers_are_not_searched_for_text(kind):
+    """An error of a table of many rows of numbers looks at none of its cells."""
+    assert not list(columns_of_text(kind(EXPECTED)))
+
+
+def test_columns_that_may_hold_text_have_their_names():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": [1, "z"]})
+    frame["d"] = frame["b"].astype("category")
+    assert [name for name, _ in columns_of_text(frame)] == ["b", "c", "d"]
+    some = pl.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
+    assert [name for name, _ in columns_of_text(some)] == ["b"]
+    assert [name for name, _ in columns_of_text(np.array([["x", 1.0]]))] == [0, 1]

@@ -1,10 +1,19 @@
-"""What joblib says of the processes that work side by side."""
+"""The machine's memory, and what joblib says of processes side by side."""
 
 from __future__ import annotations
 
+import math
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+def memory_bytes() -> float:
+    """Return the memory of this machine, infinite where it does not say (Windows)."""
+    if not hasattr(os, "sysconf"):
+        return math.inf
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager

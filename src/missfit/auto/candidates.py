@@ -103,7 +103,8 @@ def candidates_of(
         It says which estimators can be candidates.
     moments : PatternMoments
     """
-    every = list(default if chosen is None else chosen)
+    several = hasattr(chosen, "__iter__")
+    every = list(chosen) if several else default if chosen is None else []
     if not every or not all(map(objective.takes, every)):
         raise ValueError(
             f"candidates={chosen!r}; give a list of {objective.kind}, such as "

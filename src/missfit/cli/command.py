@@ -29,6 +29,7 @@ from missfit.terminal import PatientStream, note, patient_streams, printable
 TRACEBACK = "MISSFIT_TRACEBACK"  # set it to see where an error comes from
 LONGEST = 1_000  # characters of an error; a name in it may have a million
 INTERRUPTED = 130
+OF_TABLES = ("joblib", "matplotlib", "pandas", "pyarrow", "skops")  # missfit[table]
 ADDERS = (
     add_study,
     add_simulate,
@@ -81,7 +82,7 @@ def _explain(error: Exception) -> None:
     text = f"{named_option(error)}{error}"
     if isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{error.filename}: {error.strerror}."
-    if isinstance(error, ModuleNotFoundError) and error.name:  # ours have a way out
+    if isinstance(error, ModuleNotFoundError) and error.name in OF_TABLES:
         text += '. What this command needs comes with pip install "missfit[table]".'
     text = _cut(text)
     if isinstance(error, (UsageError, ValueError, OSError, ImportError)):

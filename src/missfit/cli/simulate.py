@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from missfit.cli.options import UsageError, add_seed, check_new_file, positive
+from missfit.processes import memory_bytes
 from missfit.terminal import tell
 
 
@@ -64,7 +64,7 @@ def _check_memory(n_rows: int, d: int) -> None:
     """Raise where a table does not fit into memory, before memory fills."""
     # X, y and the frame of both, and X before its values are hidden
     needed = 4 * 8 * n_rows * (d + 1)
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    there = memory_bytes()
     if needed > there:
         raise UsageError(
             f"--n {n_rows}: the table takes about {needed / 2**30:,.0f} GB of memory, "

@@ -62,7 +62,7 @@ def learning_curve(
         return []
     trial = comparison.trial(comparison.recommended)
     repeats = _repeats(comparison, repeats)
-    known = np.isin(comparison.fold, _tested(comparison, repeats))
+    known = _predicted(comparison, repeats)
     steps = [
         *_steps(comparison, trial.candidate, repeats, n_jobs),
         (float(np.mean(_n_training(comparison, repeats))), trial.predictions),
@@ -72,9 +72,13 @@ def learning_curve(
 
 def has_curve(comparison: Comparison, *, repeats: int = 2) -> bool:
     """Whether targets vary where they are predicted, so that there are scores."""
-    repeats = _repeats(comparison, repeats)
-    known = np.isin(comparison.fold, _tested(comparison, repeats))
+    known = _predicted(comparison, _repeats(comparison, repeats))
     return bool(np.ptp(comparison.y[known]) > 0)
+
+
+def _predicted(comparison: Comparison, repeats: int) -> NDArray[np.bool_]:
+    """Return which rows are in the folds that are predicted."""
+    return np.isin(comparison.fold, _tested(comparison, repeats))
 
 
 def _repeats(comparison: Comparison, repeats: int) -> int:

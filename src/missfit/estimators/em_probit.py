@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missfit.estimators.classes import NanClassifier, both_shares, normalised
 from missfit.estimators.emlr import EMLR
+from missfit.estimators.least import check_least
 from missfit.estimators.links import LEAST_NOISE, RARE
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
 from missfit.gaussian.latent import LatentLaw, LatentRows, latent_em
@@ -85,6 +86,7 @@ class EMProbit(NanClassifier):
             As in `missfit.EMLR.fit`.
         """
         trial = self._trial()
+        check_least(trial, max_iter=1, tol=0)
         rows = trial._labelled_rows(X, y, sample_weight)
         weight = np.ones(len(rows.code))
         if rows.weight is not None:

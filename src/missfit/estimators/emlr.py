@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from missfit.estimators.heard import is_heard
+from missfit.estimators.least import check_least
 from missfit.estimators.map_memory import remembered_maps
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
@@ -178,10 +179,9 @@ class EMLR(PatternPredictor):
             raise ValueError(
                 f"algorithm={self.algorithm!r}; choose 'accelerated' or 'reference'."
             )
-        if not self.max_iter >= 1:
-            raise ValueError(f"max_iter={self.max_iter!r}; it must be at least 1.")
-        if self.tol is not None and not self.tol >= 0:
-            raise ValueError(f"tol={self.tol!r}; it must be >= 0, or None.")
+        check_least(self, max_iter=1)
+        if self.tol is not None:
+            check_least(self, tol=0)
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         self._fit_near(None, moments, splits)

@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.chained_regressions import Chain, fit_chain
+from missfit.estimators.least import check_least
 from missfit.moments.column_scales import column_scales
 from missfit.moments.pattern_moments import PatternMoments
 from missfit.moments.ridge import pseudo_rows, ridge_path
@@ -88,6 +89,7 @@ class MICELR(NanRegressor):
         X, y, sample_weight = named_columns(X, y, sample_weight)
         trial = self._trial()
         X, y = trial._check_fit(X, y)
+        check_least(trial, max_iter=0)  # 0: column means stay
         weight = None
         if sample_weight is not None:
             weight = row_counts(sample_weight, len(X))

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from missfit.estimators.emlr import EMLR, FLOOR, TOL, penalised_fit
+from missfit.estimators.least import check_least
 from missfit.estimators.moment_splits import Split
 from missfit.estimators.pattern_predictor import PatternPredictor
 from missfit.gaussian.conditional import ScaledGaussian, regression_maps
@@ -142,8 +143,7 @@ class PatternMixtureLR(PatternPredictor):
                 f"max_components={self.max_components!r}; it must be a whole number "
                 ">= 1."
             )
-        if not self.max_iter >= 1:
-            raise ValueError(f"max_iter={self.max_iter!r}; it must be at least 1.")
+        check_least(self, max_iter=1)
 
     def _fit_moments(self, moments: PatternMoments, splits: list[Split]) -> None:
         data = GaussianData(moments)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from missfit.estimators.base import NanRegressor
 from missfit.estimators.conditional_imputed_lr import ConditionalImputedLR
 from missfit.estimators.emlr import EMLR
+from missfit.estimators.least import check_least
 from missfit.estimators.masking_plot import draw_curves
 from missfit.estimators.self_masked_start import START_TOL, MaskedTable, start_of_fit
 from missfit.gaussian.conditional import ScaledGaussian
@@ -153,10 +154,7 @@ class SelfMaskedLR(NanRegressor):
         return self._become(trial)
 
     def _check_parameters(self) -> None:
-        if not self.max_iter >= 1:
-            raise ValueError(f"max_iter={self.max_iter!r}; it must be at least 1.")
-        if not self.tol >= 0:
-            raise ValueError(f"tol={self.tol!r}; it must be >= 0.")
+        check_least(self, max_iter=1, tol=0)
 
     def _fit_rows(self, X, y, sample_weight, near) -> SelfMaskedFit:
         self._used_ = ~np.isnan(X).all(axis=0)

@@ -13,6 +13,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missfit.estimators.documented import DocumentedEstimator
+from missfit.estimators.least import check_least
 from missfit.estimators.levels import kept_levels, kinds_in_words, some_levels
 from missfit.moments.patterns import variable_mask
 from missfit.tables.arrays import masked_rows, refuse_same_names
@@ -160,8 +161,7 @@ class TableEncoder(TransformerMixin, DocumentedEstimator):
     def _check_parameters(self) -> None:
         if self.unknown not in ("missing", "error"):
             raise ValueError(f"unknown={self.unknown!r}; choose 'missing' or 'error'.")
-        if not self.max_categories >= 2:
-            raise ValueError(f"max_categories={self.max_categories!r}; at least 2.")
+        check_least(self, max_categories=2)
         if isinstance(self.categorical, str):
             raise ValueError(
                 f"categorical={self.categorical!r} is one string; give a list of "

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from missfit.networks.mlp import n_units
 from missfit.networks.network import bucket
+from missfit.processes import memory_bytes
 from missfit.study.fit import is_network
 from missfit.study.grid import Cell
 
@@ -22,7 +23,12 @@ NETWORK_STEP = (12e-6, 1.5e-8)
 # Seconds of one layer of NeuMiss in such a step (d = 10, depth 10: 260 microseconds).
 LAYER_STEP = 25e-6
 EPOCHS = 270  # median until the paper's stopping rule (mixture1, d = 10, n = 75,000)
-BATCH_BYTES = 6 * 2**30  # memory of the tables of networks that train together
+# Share of the machine's memory that the tables of networks that train together take; an
+# accelerator prepares two batches at a time. It needs many networks to be busy: at
+# n = 375,000 an H200 trained 134 of up to 6 features in 276 s with 6 GB a batch, and
+# 146 wider ones of up to 8 features in 204 s with 30 GB.
+BATCH_MEMORY = 1 / 4
+MOST_BATCH_BYTES = 32 * 2**30
 OTHER = 2e-6  # seconds per row and feature of an estimator that is not known here
 WORKER_BYTES = 250 * 2**20  # memory of a process that has imported what it needs
 
@@ -76,6 +82,11 @@ def network_bytes(rows: int, d: int) -> int:
     return 2 * 8 * rows * (2 * d + 2)
 
 
+def batch_bytes() -> float:
+    """Return the memory that the tables of one batch of networks may take."""
+    return min(BATCH_MEMORY * memory_bytes(), MOST_BATCH_BYTES)
+
+
 def n_cores() -> int:
     """Return the number of cores of this machine."""
     return os.cpu_count() or 1
@@ -107,6 +118,6 @@ def cost(cells: Sequence[Cell], jobs: int) -> Cost:
         sum(map(cell_seconds, networks)) / n_cores(),  # networks train on all cores
         max(
             jobs * worker if others else 0,
-            WORKER_BYTES + min(BATCH_BYTES, batch * len(networks)),
+            WORKER_BYTES + min(batch_bytes(), batch * len(networks)),
         ),
     )

@@ -19,7 +19,7 @@ from missfit.part_files import PartFile
 from missfit.processes import quiet_restarts
 from missfit.study.claims import claimed
 from missfit.study.estimate import (
-    BATCH_BYTES,
+    batch_bytes,
     cell_seconds,
     n_cores,
     network_bytes,
@@ -168,12 +168,13 @@ def network_batches(
         return
     if most_seconds is None:
         most_seconds = CPU_BATCH_SECONDS if device() == "cpu" else float("inf")
+    most_bytes = batch_bytes()
     batch: list[Cell] = []
     kind, n_bytes, seconds = None, 0, 0.0
     for cell in sorted(cells, key=lambda cell: (_kind(cell), cell.data.rows)):
         n_bytes += network_bytes(cell.data.rows, cell.data.d)
         seconds += cell_seconds(cell)
-        over = n_bytes > BATCH_BYTES or seconds > most_seconds
+        over = n_bytes > most_bytes or seconds > most_seconds
         if batch and (over or _kind(cell) != kind):
             yield batch
             batch, n_bytes = [], network_bytes(cell.data.rows, cell.data.d)

@@ -116,7 +116,7 @@ def _columns(table: Any) -> Iterator[tuple[str, str, Any]]:
 
 def refuse_text(table: Any) -> None:
     """Raise where X holds text that is no number, with the column of the first."""
-    for name, values in _named_columns(table):
+    for name, values in columns_of_text(table):
         for value in values:
             if isinstance(value, str) and not _is_number(value):
                 raise ValueError(
@@ -127,14 +127,23 @@ def refuse_text(table: Any) -> None:
                 )
 
 
-def _named_columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the name, or the place, and the values of each column."""
+def columns_of_text(table: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the name, or the place, and the values of columns that may hold text."""
     if _is_pandas(table) and table.ndim == 2:
-        yield from table.items()
+        every = table.items()
     elif hasattr(table, "get_columns"):  # polars
-        yield from ((column.name, column) for column in table.get_columns())
+        every = ((column.name, column) for column in table.get_columns())
     else:
-        yield from enumerate(np.atleast_2d(np.asarray(table, dtype=object)).T)
+        every = enumerate(np.atleast_2d(np.asarray(table)).T)
+    for name, values in every:
+        if _may_be_text(values.dtype):  # columns of numbers cost nothing
+            yield name, values
+
+
+def _may_be_text(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return not dtype.is_numeric()
+    return getattr(dtype, "kind", "O") in "OSTU"
 
 
 def _is_number(text: str) -> bool:

@@ -175,13 +175,14 @@ def named_columns(X: Any, y: Any, sample_weight: Any = None) -> Chunk:
 
 
 def _is_named(X: Any, y: Any) -> bool:
-    """Whether y is the name of a column, or a list of such, and no list of labels."""
+    """Whether y is the name of a column, or a list of such, and no label per row."""
     if not isinstance(y, list):
         return isinstance(y, str)
     if not y or not all(isinstance(name, str) for name in y):
         return False
     n_rows = (getattr(X, "shape", None) or (len(X),))[0]
-    return len(y) != n_rows or set(y) <= set(getattr(X, "columns", ()))
+    names = list(getattr(X, "columns", ()))
+    return len(y) != n_rows or (len(set(y)) == len(y) and all(n in names for n in y))
 
 
 def _names(y: Any, what: str) -> list[str]:
