@@ -3,7 +3,7 @@
     python benchmarks/every.py [NAME ...] [--jobs N] [--tables CSV ...]
         [--classes CSV ...] [--out FOLDER]
 
-Without a name, all are run, one after another: about two hours on two cores. What each
+Without a name, all are run, one after another: some hours on two cores. What each
 prints is shown and kept in FOLDER/NAME.txt, below the day, the commit of the package
 and the machine; what is there is not run again, so that a run can be stopped and
 resumed. `--jobs` is for those that fit many models side by side; those that measure

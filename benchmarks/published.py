@@ -104,7 +104,7 @@ def print_table(out):
         if not (above or near_bayes):
             failed.append((setting, d, n))
         choices = [rows[k]["choice"] for k in common]
-        choice = max(set(choices), key=choices.count)
+        choice = max(dict.fromkeys(choices), key=choices.count)  # the first of equals
         agree = f" ({choices.count(choice)})" if len(set(choices)) > 1 else ""
         seconds = np.mean([float(rows[k]["seconds"]) for k in common])
         print(
