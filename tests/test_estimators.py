@@ -99,6 +99,8 @@ def test_text_is_refused_with_its_column_and_the_way_out(kind, rng):
         EMLR().fit(frame.to_numpy(), y)
     with pytest.raises(ValueError, match=said):
         EMLR().fit(pl.DataFrame({"a": X[:, 0], "b": list(frame["b"])}), y)
+    with pytest.raises(ValueError, match="column 1, holds text, the first 'Nice'"):
+        EMLR().fit([[1.0, text] for text in frame["b"]], y)
 
 
 def test_text_that_is_a_number_is_one(rng):

@@ -119,11 +119,12 @@ def refuse_text(table: Any) -> None:
     for name, values in columns_of_text(table):
         for value in values:
             if isinstance(value, str) and not _is_number(value):
+                first = reprlib.repr(str(value))  # numpy's own text says np.str_
                 raise ValueError(
-                    f"X, column {name!r}, holds text, the first {reprlib.repr(value)}; "
-                    "only numbers are understood here. Give NaN where a value is "
-                    "missing; missfit.TableEncoder() turns text and categories into "
-                    "numbers: make_pipeline(TableEncoder(), ...)."
+                    f"X, column {name!r}, holds text, the first {first}; only numbers "
+                    "are understood here. Give NaN where a value is missing; "
+                    "missfit.TableEncoder() turns text and categories into numbers: "
+                    "make_pipeline(TableEncoder(), ...)."
                 )
 
 
